@@ -1,0 +1,1 @@
+"""One module of constants for each task; notebooks import them by name."""

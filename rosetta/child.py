@@ -1,0 +1,90 @@
+"""The child process of one run: papermill executes the notebook, its output streams to this process's own.
+
+``python -m rosetta.child FOLDER``: reads FOLDER/job.json, writes FOLDER/executed.ipynb and FOLDER/outcome.json.
+Its standard input is a pipe from the runner: when that ends, the runner is gone and so is this process.
+"""
+
+import json
+import os
+import sys
+import threading
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from rosetta.kernels import KERNEL_NAME
+from rosetta.paths import ROOT, portable
+
+
+@dataclass(frozen=True)
+class Job:
+    """What the child is told: paths from the repository's root where they can be."""
+
+    notebook: str
+    parameters: dict
+    threads: int | None = None  # processors to use; None leaves the choice to the framework
+    start_timeout_s: int = 120  # for the kernel to answer
+
+    @classmethod
+    def read(cls, folder: Path) -> "Job":
+        return cls(**json.loads((folder / "job.json").read_text()))
+
+    def write(self, folder: Path) -> None:
+        (folder / "job.json").write_text(json.dumps(asdict(self)))
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What the child found: status "ok", "failed" (an exception) or "crashed" (the kernel died)."""
+
+    status: str
+    error: str | None = None
+
+    @classmethod
+    def read(cls, folder: Path) -> "Outcome | None":
+        try:
+            return cls(**json.loads((folder / "outcome.json").read_text()))
+        except (OSError, ValueError):
+            return None
+
+    def write(self, folder: Path) -> None:
+        (folder / "outcome.json").write_text(json.dumps(asdict(self)))
+
+
+def main(folder: Path) -> int:
+    threading.Thread(target=_end_with_the_runner, daemon=True).start()
+    job = Job.read(folder)
+    if job.threads and hasattr(os, "sched_setaffinity"):  # the kernel inherits it
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:job.threads])
+    outcome = execute(job, folder / "executed.ipynb")
+    outcome.write(folder)
+    return 0 if outcome.status == "ok" else 1
+
+
+def execute(job: Job, executed: Path) -> Outcome:
+    """Run the notebook as it would run in Jupyter: from its own folder, cell by cell."""
+    import papermill
+    from nbclient.exceptions import DeadKernelError
+    from papermill.exceptions import PapermillExecutionError
+
+    notebook = Path(job.notebook)
+    try:
+        papermill.execute_notebook(
+            str(notebook), str(executed), job.parameters, kernel_name=KERNEL_NAME, cwd=str(ROOT / notebook.parent),
+            stdout_file=sys.stdout, stderr_file=sys.stderr, progress_bar=False, start_timeout=job.start_timeout_s)
+    except PapermillExecutionError as error:
+        text = str(error.evalue).strip() or "no message"
+        return Outcome("failed", portable(f"{error.ename}: {text.splitlines()[0]}"))
+    except DeadKernelError:
+        return Outcome("crashed", "the kernel died")
+    except Exception as error:  # a kernel that does not start, a notebook that is none: all end as one line
+        return Outcome("failed", portable(f"{type(error).__name__}: {(str(error).strip() or 'no message').splitlines()[0]}"))
+    return Outcome("ok")
+
+
+def _end_with_the_runner() -> None:
+    sys.stdin.buffer.read()
+    os._exit(1)  # the kernel watches this process and ends too
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))

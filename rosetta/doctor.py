@@ -1,0 +1,46 @@
+"""Tells what this machine has and lacks, without changing anything."""
+
+import importlib
+import shutil
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from rosetta import catalog, environments, interpreters, machine
+from rosetta.kernels import Kernels, parse_given
+from rosetta.paths import ROOT
+
+DISK_OF_ALL = 20 * 2**30  # bytes, all environments with their share of the package cache
+
+
+def main(python: list[str]) -> int:
+    """Print the checks; exit code 1 if the data or an environment cannot be had here."""
+    known, kernels, here = catalog.load(), Kernels(parse_given(python)), machine.describe()
+    table = Table(box=None, pad_edge=False)
+    for heading in ("what", "state"):
+        table.add_column(heading, overflow="fold")
+    free = shutil.disk_usage(ROOT).free
+    table.add_row("machine", f"{here.cpu}, {here.cores} cores, {here.memory / 2**30:.0f} GiB; {here.os}")
+    table.add_row("GPU", "; ".join(f"{gpu.name}, {gpu.memory / 2**30:.0f} GiB, driver {gpu.driver}, CUDA up to {gpu.cuda}" for gpu in here.gpus) or "none found")
+    table.add_row("disk", f"{free / 2**30:.0f} GiB free" + ("" if free > DISK_OF_ALL else f"; all environments together take up to {DISK_OF_ALL / 2**30:.0f} GiB"))
+    for version in sorted({environments.load(name).recipe.python for name in environments.names()}, key=lambda text: int(text.split(".")[1])):
+        table.add_row(f"Python {version}", str(interpreters.find(version) or "not found"))
+    data_states = [_data(task.data) for task in known.tasks.values()]
+    for task, (text, _) in zip(known.tasks.values(), data_states):
+        table.add_row(f"data {task.data}", Text(text))
+    states = {name: kernels.state(name) for name in environments.names()}
+    for name, state in states.items():
+        table.add_row(f"environment {name}", Text(state))
+    Console().print(table)
+    blocked = [name for name in states if kernels.interpreter(name) is None and states[name] not in ("ready", "can be made")]
+    return 1 if blocked or not all(there for _, there in data_states) else 0
+
+
+def _data(dataset: str) -> tuple[str, bool]:
+    from common.data import DataError
+
+    try:
+        return str(importlib.import_module(f"common.data.{dataset}").locate(fetch=False)), True
+    except DataError as error:
+        return str(error), False

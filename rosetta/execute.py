@@ -1,0 +1,203 @@
+"""One run: a plan goes in, a record comes out, whatever the notebook does in between."""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from statistics import median
+
+from common.record import EPOCH_PATTERN
+from rosetta.child import Job, Outcome
+from rosetta.errors import RosettaError, Unavailable
+from rosetta.executed import ExecutedNotebook, make_portable
+from rosetta.kernels import Kernels, thread_variables, write_kernelspec
+from rosetta.paths import ROOT, from_root
+from rosetta.plan import Plan
+from rosetta.processes import COOKIE, MemoryWatch, kill_tree
+from rosetta.records import Commit, Dataset, Machine, Metrics, Notebook, Record
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What is known of a run while it goes on."""
+
+    state: str  # "preparing" its environment, "starting" or "training"
+    epoch: int = 0
+    epochs: int = 0
+    loss: str = ""
+
+
+Watcher = Callable[[Progress], None]
+
+
+@dataclass
+class Run:
+    """What a run leaves behind: its record, and files in a folder that ``close`` removes."""
+
+    record: Record
+    folder: Path
+
+    @property
+    def executed(self) -> Path:
+        return self.folder / "executed.ipynb"
+
+    @property
+    def log(self) -> Path:
+        return self.folder / "run.log"
+
+    def close(self) -> None:
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def execute(plan: Plan, kernels: Kernels, machine: Machine, watch: Watcher) -> Run:
+    """Run one notebook in a child process of its own and describe what came of it.
+
+    Never raises for what the notebook, its kernel or its environment do: that is the record's status and error.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="rosetta-"))
+    run = Run(_blank(plan, machine), folder)
+    watch(Progress("preparing"))
+    try:
+        kernel = kernels.get(plan.row.environment, plan.row.imports, folder / "run.log")
+    except Unavailable as reason:
+        return _ended(run, "skipped", str(reason))
+    except RosettaError as reason:
+        return _ended(run, "failed", str(reason))
+    cookie = uuid.uuid4().hex
+    write_kernelspec(folder, kernel, thread_variables(plan.threads) | {"IPYTHONDIR": str(folder / "ipython")})
+    Job(from_root(plan.row.notebook), plan.parameters, plan.threads).write(folder)
+    watch(Progress("starting"))
+    started = time.monotonic()
+    timed_out, code, memory = _supervise(run, cookie, plan.timeout_s, watch)
+    run.record.metrics.wall_s = round(time.monotonic() - started, 3)
+    run.record.metrics.peak_rss, run.record.metrics.peak_gpu_memory = memory.peak_rss, memory.peak_gpu
+    return _complete(run, plan, timed_out, code)
+
+
+def _supervise(run: Run, cookie: str, timeout_s: float | None, watch: Watcher) -> tuple[bool, int, MemoryWatch]:
+    """Start the child, follow it to its end, and leave no process of it behind: (timed out, exit code, memory)."""
+    env = os.environ | {COOKIE: cookie, "JUPYTER_PATH": str(run.folder), "PYDEVD_DISABLE_FILE_VALIDATION": "1"}
+    env.pop("VIRTUAL_ENV", None)  # it would leak into the kernel
+    child = subprocess.Popen([sys.executable, "-m", "rosetta.child", str(run.folder)], cwd=ROOT, env=env, start_new_session=True,
+                             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    reader = threading.Thread(target=_follow, args=(child.stdout, run.log, watch), daemon=True)
+    reader.start()
+    timed_out = False
+    try:
+        with MemoryWatch(child.pid) as memory:
+            try:
+                child.wait(timeout_s)
+            except subprocess.TimeoutExpired:
+                timed_out = True
+    finally:  # also when the user interrupts
+        kill_tree(child.pid, cookie)
+        child.wait()
+        child.stdin.close()
+        reader.join(timeout=5)
+    return timed_out, child.returncode, memory
+
+
+def _follow(stream, log: Path, watch: Watcher) -> None:
+    """Copy the child's output to the log, and report each epoch line."""
+    with log.open("ab") as file:
+        for line in stream:
+            file.write(line)
+            file.flush()
+            epoch = EPOCH_PATTERN.search(line.decode(errors="replace"))
+            if epoch:
+                watch(Progress("training", int(epoch["epoch"]), int(epoch["epochs"]), epoch["loss"]))
+
+
+def _complete(run: Run, plan: Plan, timed_out: bool, code: int) -> Run:
+    """Fill the record from the executed notebook and decide how the run ended."""
+    notebook = _read_executed(run.executed)
+    if notebook:
+        make_portable(run.executed)
+    facts = notebook.facts() if notebook else None
+    where = notebook.stopped_in() if notebook else None
+    if notebook:
+        _fill(run.record, facts or {}, notebook.seconds())
+    outcome = Outcome.read(run.folder)
+    if timed_out:
+        return _ended(run, "timeout", f"stopped after {plan.timeout_s:g} s, the limit that --timeout set")
+    if outcome is None:
+        return _ended(run, "crashed", f"the run's process ended with {_exit_text(code)}")
+    if outcome.status != "ok":
+        return _ended(run, outcome.status, (outcome.error or "no message") + (f" (in the cell {where})" if where else ""))
+    if facts is None:
+        return _ended(run, "failed", "the notebook ended without a record")
+    wrong = [f"{name} is {getattr(run.record.metrics, name):,}, expected {value:,}" for name, value in plan.expected.items()
+             if getattr(run.record.metrics, name) != value]
+    if wrong:
+        return _ended(run, "failed", "not the network of this task: " + "; ".join(wrong))
+    unusable = [number for number, loss in enumerate(facts["loss"], start=1) if loss is None]
+    if unusable:
+        return _ended(run, "diverged", f"the loss is not a finite number from epoch {unusable[0]} on")
+    return _ended(run, "ok", None)
+
+
+def _fill(record: Record, facts: dict, seconds: dict[str, float]) -> None:
+    """Move what the notebook reported into the record."""
+    metrics = record.metrics
+    for name in ("accuracy", "parameters", "loss", "epoch_s", "train_s"):
+        if name in facts:
+            setattr(metrics, name, facts[name])
+    for name, value in seconds.items():
+        setattr(metrics, name, value)
+    if facts.get("dataset"):
+        record.dataset = Dataset.model_validate(facts["dataset"])
+    record.device, record.versions, record.cuda = facts.get("device"), facts.get("versions", {}), facts.get("cuda", {})
+    if metrics.epoch_s:
+        metrics.first_epoch_s = metrics.epoch_s[0]
+        metrics.steady_epoch_s = round(median(metrics.epoch_s[1:]), 4) if metrics.epoch_s[1:] else None
+        if record.dataset.n_train:
+            metrics.images_per_s = round(record.dataset.n_train / (metrics.steady_epoch_s or metrics.first_epoch_s), 1)
+
+
+def _blank(plan: Plan, machine: Machine) -> Record:
+    row = plan.row
+    return Record(
+        task=row.task, framework=row.framework, variant=row.variant, title=row.title, environment=row.environment,
+        preset=plan.preset, status="failed", started=datetime.now(UTC).replace(microsecond=0), commit=_commit(),
+        notebook=Notebook(path=from_root(row.notebook), sha256=hashlib.sha256(row.notebook.read_bytes()).hexdigest()),
+        machine=machine, threads=plan.threads, params=plan.constants | plan.parameters,
+        dataset=Dataset(synthetic=plan.synthetic, n_train=plan.constants.get("N_TRAIN"), n_test=plan.constants.get("N_TEST")),
+        metrics=Metrics(),
+    )
+
+
+def _ended(run: Run, status: str, error: str | None) -> Run:
+    run.record.status, run.record.error = status, error
+    return run
+
+
+def _read_executed(file: Path) -> ExecutedNotebook | None:
+    try:
+        return ExecutedNotebook(file)
+    except (OSError, ValueError, KeyError):  # the child ended before or while it wrote
+        return None
+
+
+def _exit_text(code: int) -> str:
+    return f"signal {-code}" if code < 0 else f"exit code {code}"
+
+
+def _commit() -> Commit:
+    """The commit that is checked out, and whether the code differs from it; what runs write is not looked at."""
+    git = ["git", "-C", str(ROOT)]
+    try:
+        commit = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
+        changed = subprocess.run([*git, "status", "--porcelain", "--untracked-files=no", "--", ".", ":!results", ":!results.md"],
+                                 capture_output=True, text=True, check=True).stdout
+    except (OSError, subprocess.CalledProcessError):
+        return Commit()
+    return Commit(id=commit, dirty=bool(changed))

@@ -1,0 +1,165 @@
+"""Records: one JSON file a run, the only thing that the table and every picture are made from.
+
+Times are in seconds, memory in bytes, fractions between 0 and 1. A field whose fact could not be had is null or absent, never 0.
+"""
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from rosetta.errors import RosettaError
+
+SCHEMA = 1
+Status = Literal["ok", "failed", "crashed", "timeout", "diverged", "skipped"]
+
+
+class Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", populate_by_name=True)
+
+
+class Gpu(Part):
+    name: str
+    memory: int
+    driver: str
+    cuda: str  # the newest CUDA that the driver supports
+
+
+class Machine(Part):
+    """The host and its accelerators; ``name`` is a column of the table and a folder below ``results/``."""
+
+    name: str
+    cpu: str
+    cores: int
+    memory: int
+    os: str
+    gpus: list[Gpu] = []
+
+
+class Dataset(Part):
+    name: str | None = None
+    synthetic: bool = False
+    n_train: int | None = None
+    n_test: int | None = None
+
+
+class Commit(Part):
+    id: str | None = None
+    dirty: bool | None = None  # whether files that git tracks differed from the commit
+
+
+class Notebook(Part):
+    path: str
+    sha256: str
+    executed: str | None = None  # path of the executed copy, beside the record
+
+
+class Metrics(Part):
+    accuracy: float | None = None  # fraction of the test images
+    parameters: int | None = None
+    loss: list[float | None] = []  # mean training loss of each epoch
+    epoch_s: list[float] = []
+    train_s: float | None = None  # all epochs
+    first_epoch_s: float | None = None  # holds compilation and warm-up
+    steady_epoch_s: float | None = None  # median of the epochs after the first
+    images_per_s: float | None = None  # training images in a steady epoch, or in the only one
+    setup_s: float | None = None  # imports and device
+    data_s: float | None = None
+    build_s: float | None = None  # model, weights, loss and optimizer
+    evaluate_s: float | None = None
+    wall_s: float | None = None  # the whole run, kernel start to executed notebook
+    peak_rss: int | None = None  # largest resident memory of the kernel and its children
+    peak_gpu_memory: int | None = None
+
+
+class Record(Part):
+    """What one run was and what came of it."""
+
+    version: int = Field(SCHEMA, alias="schema")
+    task: str
+    framework: str
+    variant: str | None
+    title: str
+    environment: str
+    preset: str  # smoke, quick, full, or custom where parameters were given by hand
+    status: Status
+    error: str | None = None  # one line
+    started: datetime
+    commit: Commit = Commit()
+    notebook: Notebook
+    machine: Machine
+    device: str | None = None  # as the framework names it
+    threads: int | None = None  # None: as the framework chooses
+    dataset: Dataset = Dataset()
+    params: dict[str, Any] = {}
+    versions: dict[str, str] = {}
+    cuda: dict[str, str] = {}  # runtime and cuDNN that the framework had loaded
+    metrics: Metrics = Metrics()
+
+    @property
+    def name(self) -> str:
+        return self.framework if self.variant is None else f"{self.framework}[{self.variant}]"
+
+
+def folder(results: Path, machine: str, task: str, preset: str, synthetic: bool) -> Path:
+    """Where the records of one column lie: synthetic data never shares a folder with real data."""
+    return results / machine / task / (preset + "-synthetic" if synthetic else preset)
+
+
+def path(column: Path, stem: str, status: Status) -> Path:
+    """A run that did not succeed stands beside a finished one, never in its place."""
+    return column / (f"{stem}.json" if status == "ok" else f"{stem}.failed.json")
+
+
+def write(record: Record, column: Path, stem: str) -> Path:
+    """Write a record atomically; one that succeeded takes away the failure noted before it."""
+    target = path(column, stem, record.status)
+    text = record.model_dump_json(by_alias=True, indent=1) + "\n"
+    write_atomically(target, text)
+    if record.status == "ok":
+        path(column, stem, "failed").unlink(missing_ok=True)
+    return target
+
+
+def write_atomically(target: Path, text: str) -> None:
+    """The file is there whole or as it was before, also when the disk is full."""
+    handle = None
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(name, 0o644)
+        os.replace(name, target)
+    except OSError as error:
+        if handle is not None:
+            Path(name).unlink(missing_ok=True)
+        raise RosettaError(f"cannot write {target.name}: {error.strerror}; what was finished before is kept") from error
+
+
+def read(file: Path) -> Record:
+    try:
+        data = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise RosettaError(f"{file} is not a record: {str(error).splitlines()[0]}; mend or delete it") from None
+    if not isinstance(data, dict) or data.get("schema") != SCHEMA:
+        raise RosettaError(f"{file} is not a record of schema {SCHEMA}; delete it and run its row again")
+    try:
+        return Record.model_validate(data)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise RosettaError(f"{file} is not a valid record: {where}: {first['msg']}; mend or delete it") from None
+
+
+def read_all(results: Path) -> Iterator[tuple[Path, Record]]:
+    """Every record below the results folder, in the order of their paths."""
+    for file in sorted(results.glob("*/*/*/*.json")):
+        yield file, read(file)

@@ -1,0 +1,21 @@
+"""Fixtures shared by the tests of the runner."""
+
+import os
+
+import pytest
+
+IN_CI = bool(os.environ.get("CI"))
+
+
+@pytest.fixture
+def standin(tmp_path):
+    """A small checkout with notebooks that misbehave on purpose."""
+    from tests.standin import StandIn  # here, because the tests of common/ run on Pythons without the runner's packages
+
+    return StandIn(tmp_path / "checkout")
+
+
+@pytest.fixture
+def missing():
+    """What a test does about something this machine lacks: a skip with its reason for users, a failure in CI."""
+    return pytest.fail if IN_CI else pytest.skip

@@ -1,0 +1,123 @@
+"""A stand-in checkout: the real runner and common/ beside notebooks of a few lines that need no framework.
+
+Its notebooks run on the interpreter of the tests, which has ipykernel and NumPy.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+
+ROOT = Path(__file__).resolve().parent.parent
+TASK = "cifar10_cnn"
+
+SETUP = """
+import sys; sys.path.append("../..")
+import numpy, time, os
+from common.data import cifar10
+from common.record import EpochLog, record
+"""
+DATA = "x_train, y_train, x_test, y_test = cifar10.load('NCHW', DATA_DIR, N_TRAIN, N_TEST, synthetic=SYNTHETIC)"
+TRAIN = """
+log = EpochLog(EPOCHS)
+for epoch in range(EPOCHS):
+    time.sleep(SECONDS)
+    log.epoch(2.0 - epoch / 10)
+"""
+RECORD = "record(log, 0.5, 3441592, [numpy], 'cpu')"
+
+# What the cell ``train`` does in each notebook
+TRAINING = {
+    "good": TRAIN,
+    "raises": "raise RuntimeError('no kernel image is available\\nfor this device')",
+    "segfault": "import ctypes; ctypes.string_at(0)",
+    "exits": "os._exit(3)",
+    "hangs": "import subprocess; subprocess.Popen(['sleep', '987'], start_new_session=True); time.sleep(987)",
+    "diverges": "log = EpochLog(EPOCHS); log.epoch(float('nan'))",
+    "miscounts": TRAIN + "record = lambda *_, old=record: old(log, 0.5, 7, [numpy], 'cpu')",
+    "silent": "record = lambda *_: None; log = None",
+}
+
+
+def cells(name: str) -> list[tuple[str, str]]:
+    parameters = "EPOCHS, N_TRAIN, N_TEST, SECONDS = 2, 640, 100, 0.05\nDATA_DIR, SYNTHETIC = None, True"
+    return [("parameters", parameters), ("setup", SETUP), ("data", DATA), ("train", TRAINING[name]), ("record", RECORD)]
+
+
+class StandIn:
+    """The checkout below ``root``; rows are the names of ``TRAINING`` and ``good[slow]``."""
+
+    def __init__(self, root: Path):
+        self.root, self.out = root, root.parent / "out"
+        root.mkdir()
+        for name in ("common", "rosetta"):
+            shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copy(ROOT / "run_all.py", root)
+        self.environment("test", python="{}.{}".format(*sys.version_info), packages="")
+        for name in TRAINING:
+            self.notebook(name, cells(name))
+        self.catalog("".join(self.entry(name) for name in TRAINING) + "[frameworks.good.variants.slow]\nparameters = { SECONDS = 30 }\n")
+
+    def environment(self, name: str, python: str, packages: str, lock: str = "", **keys) -> Path:
+        folder = self.root / "environments" / name
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "environment.toml").write_text(f'python = "{python}"\n' + "".join(f"{key} = {json.dumps(value)}\n" for key, value in keys.items()))
+        (folder / "requirements.in").write_text(packages)
+        (folder / "requirements.txt").write_text(lock)
+        return folder
+
+    def notebook(self, name: str, code: list[tuple[str, str]]) -> Path:
+        notebook = nbformat.v4.new_notebook(metadata={"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}})
+        notebook.cells = [nbformat.v4.new_code_cell(source.strip(), metadata={"tags": [role]}) for role, source in code]
+        path = self.root / "notebooks" / TASK / f"{name}.ipynb"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        nbformat.write(notebook, path)
+        return path
+
+    @staticmethod
+    def entry(name: str, environment: str = "test") -> str:
+        return (f'[frameworks.{name}]\ntitle = "{name}"\ntasks = ["{TASK}"]\nenvironment = "{environment}"\nimports = ["numpy"]\n'
+                f'released = 2020\nhomepage = "https://example.org"\ncost = {{ start_s = 1, image_ms = 0.1 }}\n')
+
+    def catalog(self, frameworks: str) -> None:
+        (self.root / "catalog.toml").write_text(
+            f'schema = 1\n[tasks.{TASK}]\ntitle = "Stand-in"\nparams = "{TASK}"\ndata = "cifar10"\n'
+            f"[tasks.{TASK}.presets]\nfull = {{}}\nquick = {{ EPOCHS = 2, N_TRAIN = 640, N_TEST = 100 }}\n"
+            f"smoke = {{ EPOCHS = 1, N_TRAIN = 640, N_TEST = 100 }}\n{frameworks}")
+
+    def command(self, *arguments: str, own_python: bool = True) -> list[str]:
+        extra = [f"--python=all={sys.executable}"] if own_python else []
+        return [sys.executable, "run_all.py", *arguments, *extra]
+
+    def variables(self, **more: str) -> dict[str, str]:
+        return os.environ | {"ROSETTA_MACHINE": "test machine", "COLUMNS": "200", "CUDA_VISIBLE_DEVICES": "-1"} | more
+
+    def call(self, *arguments: str, own_python: bool = True, **variables: str) -> subprocess.CompletedProcess:
+        """``run_all.py`` with these arguments, to its end."""
+        return subprocess.run(self.command(*arguments, own_python=own_python), cwd=self.root, env=self.variables(**variables),
+                              capture_output=True, text=True, timeout=300)
+
+    def run(self, *names: str, options: tuple[str, ...] = ("--synthetic",), **variables: str) -> subprocess.CompletedProcess:
+        return self.call("run", *names, "--preset", "smoke", "--out", str(self.out), *options, **variables)
+
+    def column(self, preset: str = "smoke-synthetic") -> Path:
+        return self.out / "test-machine" / TASK / preset
+
+    def record(self, stem: str, preset: str = "smoke-synthetic") -> dict:
+        return json.loads((self.column(preset) / f"{stem}.json").read_text())
+
+    def table(self) -> str:
+        return (self.out / "results.md").read_text()
+
+
+def one_line(text: str) -> str:
+    """The text, which must be a single line and no traceback."""
+    lines = text.strip().splitlines()
+    assert len(lines) == 1, text
+    assert not re.search(r"Traceback|site-packages", text)
+    return lines[0]

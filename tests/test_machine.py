@@ -1,0 +1,101 @@
+"""What is told about a machine; GPUs through a stand-in for NVML, since tests run without one."""
+
+import subprocess
+import sys
+import time
+from types import SimpleNamespace
+
+import pynvml
+import pytest
+
+from rosetta import interpreters, machine, plan
+from rosetta.processes import MemoryWatch
+
+
+@pytest.fixture
+def two_gpus(monkeypatch):
+    """NVML as it answers on a box with two GPUs."""
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    monkeypatch.delenv("ROSETTA_MACHINE", raising=False)
+    memory = SimpleNamespace(total=16 * 2**30, used=2**30)
+    answers = {
+        "nvmlInit": lambda: None, "nvmlShutdown": lambda: None, "nvmlSystemGetDriverVersion": lambda: "580.1",
+        "nvmlSystemGetCudaDriverVersion": lambda: 13020, "nvmlDeviceGetCount": lambda: 2, "nvmlDeviceGetHandleByIndex": lambda index: index,
+        "nvmlDeviceGetHandleByUUID": lambda uuid: 1, "nvmlDeviceGetName": lambda handle: f"Tesla V{handle}", "nvmlDeviceGetMemoryInfo": lambda handle: memory,
+    }
+    for name, answer in answers.items():
+        monkeypatch.setattr(pynvml, name, answer)
+    return memory
+
+
+def test_gpus_are_described(two_gpus):
+    here = machine.describe()
+    assert [(gpu.name, gpu.driver, gpu.cuda, gpu.memory) for gpu in here.gpus] == [("Tesla V0", "580.1", "13.2", 16 * 2**30), ("Tesla V1", "580.1", "13.2", 16 * 2**30)]
+    assert here.name == "2x-tesla-v0"
+
+
+@pytest.mark.parametrize("visible, names", [("1", ["Tesla V1"]), ("1,0", ["Tesla V1", "Tesla V0"]), ("GPU-abc", ["Tesla V1"]), ("", []), ("-1", [])])
+def test_only_visible_gpus_count(two_gpus, monkeypatch, visible, names):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    assert [gpu.name for gpu in machine.gpus()] == names
+
+
+def test_no_driver_is_no_gpu(monkeypatch):
+    def fail():
+        raise pynvml.NVMLError(pynvml.NVML_ERROR_LIBRARY_NOT_FOUND)
+    monkeypatch.setattr(pynvml, "nvmlInit", fail)
+    assert machine.gpus() == []
+
+
+def test_a_gpu_makes_full_the_default():
+    assert (plan.default_preset(True), plan.default_preset(False)) == ("full", "quick")
+
+
+def test_name_of_the_user_wins(monkeypatch):
+    monkeypatch.setenv("ROSETTA_MACHINE", "Lab box #3")
+    assert machine.describe().name == "lab-box-3"
+
+
+def test_peak_memory_of_a_tree_is_seen(two_gpus):
+    code = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'import time; x = bytearray(200 * 2**20); time.sleep(2)'])"
+    child = subprocess.Popen([sys.executable, "-c", code])
+    with MemoryWatch(child.pid) as memory:
+        time.sleep(0.3)
+        two_gpus.used = 3 * 2**30
+        child.wait()
+    assert memory.peak_rss > 200 * 2**20
+    assert memory.peak_gpu == 2 * 2**30
+
+
+def test_interpreters_are_run_before_they_are_believed(tmp_path, monkeypatch):
+    """A pyenv shim on PATH exits with an error; a Python of another version lies about its name."""
+    interpreters.find.cache_clear()
+    shims = tmp_path / "shims"
+    shims.mkdir()
+    (shims / "python3.99").write_text("#!/bin/sh\nexit 127\n")
+    (shims / "python3.99").chmod(0o755)
+    monkeypatch.setenv("PATH", str(shims))
+    monkeypatch.setenv("PYENV_ROOT", str(tmp_path / "pyenv"))
+    assert interpreters.find("3.99") is None
+    good = tmp_path / "pyenv" / "versions" / "3.99.1" / "bin"
+    good.mkdir(parents=True)
+    (good / "python3.99").write_text("#!/bin/sh\necho 3.99\n")
+    (good / "python3.99").chmod(0o755)
+    interpreters.find.cache_clear()
+    assert interpreters.find("3.99") == good / "python3.99"
+    interpreters.find.cache_clear()
+
+
+def test_conda_environments_are_searched(tmp_path, monkeypatch):
+    interpreters.find.cache_clear()
+    monkeypatch.setenv("PYENV_ROOT", str(tmp_path / "pyenv"))
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setattr(interpreters.Path, "home", lambda: tmp_path)
+    prefix = tmp_path / "envs" / "old"
+    (prefix / "bin").mkdir(parents=True)
+    (prefix / "bin" / "python3.98").write_text("#!/bin/sh\necho 3.98\n")
+    (prefix / "bin" / "python3.98").chmod(0o755)
+    (tmp_path / ".conda").mkdir()
+    (tmp_path / ".conda" / "environments.txt").write_text(f"{prefix}\n")
+    assert interpreters.find("3.98") == prefix / "bin" / "python3.98"
+    interpreters.find.cache_clear()

@@ -1,0 +1,167 @@
+"""Runs of well and badly behaved notebooks: what is recorded, what is kept, what is left behind."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+
+import nbformat
+import psutil
+import pytest
+
+from tests.standin import one_line
+
+
+def test_good_run_leaves_record_notebook_and_table(standin):
+    done = standin.run("good")
+    assert done.returncode == 0, done.stdout + done.stderr
+    record = standin.record("good")
+    assert (record["status"], record["error"], record["preset"]) == ("ok", None, "smoke")
+    assert record["dataset"] == {"name": "CIFAR-10", "synthetic": True, "n_train": 640, "n_test": 100}
+    metrics = record["metrics"]
+    assert metrics["accuracy"] == 0.5 and metrics["parameters"] == 3441592
+    assert metrics["loss"] == [2.0] and len(metrics["epoch_s"]) == 1
+    assert metrics["train_s"] == pytest.approx(sum(metrics["epoch_s"]))
+    assert metrics["wall_s"] > metrics["train_s"] and metrics["data_s"] > 0
+    assert metrics["peak_rss"] > 10 * 2**20 and metrics["peak_gpu_memory"] is None
+    executed = nbformat.read(standin.column() / record["notebook"]["executed"], as_version=4)
+    assert "injected-parameters" in executed.cells[1].metadata.tags
+    assert "SYNTHETIC data" in standin.table() and "50.00 %" in standin.table()
+
+
+def test_nothing_kept_names_a_path_of_the_machine(standin):
+    standin.run("good", "raises")
+    for file in standin.out.rglob("*"):
+        if file.suffix in (".json", ".ipynb", ".md"):
+            assert str(standin.root) not in file.read_text(), file
+
+
+@pytest.mark.parametrize("row, status, error", [
+    ("raises", "failed", "RuntimeError: no kernel image is available (in the cell train)"),
+    ("segfault", "crashed", "the kernel died (in the cell train)"),
+    ("exits", "crashed", "the kernel died (in the cell train)"),
+    ("diverges", "diverged", "the loss is not a finite number from epoch 1 on"),
+    ("miscounts", "failed", "not the network of this task: parameters is 7, expected 3,441,592"),
+    ("silent", "failed", "the notebook ended without a record"),
+])
+def test_bad_notebook_is_a_record_and_the_batch_goes_on(standin, row, status, error):
+    done = standin.run("good", row)
+    assert done.returncode == 1
+    assert f"{row}: {status}: {error}" in done.stdout
+    assert "1 of 2 runs ok" in done.stdout
+    record = standin.record(f"{row}.failed")
+    assert (record["status"], record["error"]) == (status, error)
+    assert standin.record("good")["status"] == "ok"
+    assert f"| {status} | {error} |" in standin.table()
+
+
+def test_timeout_leaves_no_process(standin):
+    done = standin.run("hangs", options=("--synthetic", "--timeout", "6"))
+    assert done.returncode == 1
+    record = standin.record("hangs.failed")
+    assert record["status"] == "timeout" and "6 s" in record["error"]
+    assert not processes_below(standin)
+
+
+def test_failure_does_not_replace_a_finished_record(standin):
+    assert standin.run("good").returncode == 0
+    before = standin.record("good")
+    broken = standin.root / "notebooks" / "cifar10_cnn" / "good.ipynb"
+    broken.write_text(broken.read_text().replace("log = EpochLog", "raise SystemError('today') ; log = EpochLog"))
+    assert standin.run("good").returncode == 1
+    assert standin.record("good") == before
+    assert standin.record("good.failed")["status"] == "failed"
+    assert "50.00 %" in standin.table() and "SystemError: today" in standin.table()
+
+
+def test_success_takes_an_earlier_failure_away(standin):
+    assert standin.run("good", options=("--synthetic", "--timeout", "1")).returncode == 1
+    assert standin.run("good").returncode == 0
+    assert not list(standin.column().glob("good.failed*"))
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_interrupt_keeps_finished_rows_and_leaves_no_process(standin, how):
+    command = standin.command("run", "good[*]", "--synthetic", "--preset", "smoke", "--out", str(standin.out))
+    runner = subprocess.Popen(command, cwd=standin.root, env=standin.variables(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    for line in runner.stdout:
+        if "good[slow]: starting" in line:
+            break
+    time.sleep(3)
+    runner.send_signal(how)
+    _, errors = runner.communicate(timeout=30)
+    assert runner.returncode == 130
+    assert "interrupted" in one_line(errors)
+    assert standin.record("good")["status"] == "ok"
+    assert "50.00 %" in standin.table()
+    assert not processes_below(standin)
+
+
+def test_killed_runner_takes_its_kernel_along(standin):
+    command = standin.command("run", "good[slow]", "--synthetic", "--preset", "smoke", "--out", str(standin.out))
+    runner = subprocess.Popen(command, cwd=standin.root, env=standin.variables(), stdout=subprocess.PIPE, text=True)
+    for line in runner.stdout:
+        if "starting" in line:
+            break
+    time.sleep(4)
+    runner.kill()
+    runner.wait()
+    deadline = time.monotonic() + 20
+    while processes_below(standin) and time.monotonic() < deadline:
+        time.sleep(0.5)
+    assert not processes_below(standin)
+
+
+def test_disk_full_while_a_record_is_written(standin):
+    """/dev/full cannot hold a folder, so a small file system of its own would need root: the write is refused by a limit on file size instead."""
+    assert standin.run("good").returncode == 0
+    before = standin.record("good")
+    limited = ["bash", "-c", 'trap "" XFSZ; ulimit -f 1; exec "$@"', "bash", *standin.command("report", "--out", str(standin.out), own_python=False)]
+    (standin.out / "results.md").unlink()
+    done = subprocess.run(limited, cwd=standin.root, env=standin.variables(), capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "cannot write results.md: File too large" in one_line(done.stderr)
+    assert standin.record("good") == before
+    assert not list(standin.out.glob(".results.md*"))
+
+
+def test_seed_keeps_the_preset_and_other_parameters_make_it_custom(standin):
+    assert standin.run("good", options=("--synthetic", "--seed", "5")).returncode == 0
+    assert standin.record("good")["params"]["SEED"] == 5
+    assert standin.run("good", options=("--synthetic", "--epochs", "3")).returncode == 0
+    record = standin.record("good", "custom-synthetic")
+    assert record["preset"] == "custom" and len(record["metrics"]["loss"]) == 3
+    assert record["metrics"]["steady_epoch_s"] is not None
+
+
+def test_threads_limit_the_kernel(standin):
+    code = "record(log, len(os.sched_getaffinity(0)) / 100, 3441592, [numpy], os.environ['OMP_NUM_THREADS'])"
+    path = standin.root / "notebooks" / "cifar10_cnn" / "good.ipynb"
+    notebook = nbformat.read(path, as_version=4)
+    notebook.cells[-1].source = code
+    nbformat.write(notebook, path)
+    assert standin.run("good", options=("--synthetic", "--threads", "1")).returncode == 0
+    record = standin.record("good")
+    assert record["metrics"]["accuracy"] == 0.01 and record["device"] == "1" and record["threads"] == 1
+
+
+def test_record_holds_what_is_documented(standin):
+    from rosetta.records import Record
+
+    standin.run("good")
+    data = json.loads((standin.column() / "good.json").read_text())
+    assert set(data) == {field.alias or name for name, field in Record.model_fields.items()}
+
+
+def processes_below(standin) -> list[psutil.Process]:
+    """Processes that this checkout's runs have started and that still live."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if process.pid != os.getpid() and process.environ().get("ROSETTA_RUN") and process.environ().get("PWD", "") and str(standin.root) in (
+                    process.cwd() + " ".join(process.cmdline())) and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+        except psutil.Error:
+            continue
+    return found
