@@ -46,12 +46,16 @@ def main() -> None:
 def _script(planned: plan.Plan, folder: Path):
     """Runs the code cells, with the parameters put where papermill puts them."""
     kernel = Kernels().get(planned.row.environment, planned.row.imports, folder / "install.log")
-    cells = [cell.source for cell in nbformat.read(planned.row.notebook, as_version=4).cells if cell.cell_type == "code"]
+    cells = [
+        cell.source for cell in nbformat.read(planned.row.notebook, as_version=4).cells if cell.cell_type == "code"
+    ]
     given = "\n".join(f"{name} = {value!r}" for name, value in planned.parameters.items())
     file = folder / "script.py"
     file.write_text("\n\n".join([cells[0], given, *cells[1:]]), encoding="utf-8")
     env = {name: value for name, value in os.environ.items() if name != "VIRTUAL_ENV"} | kernel.variables
-    return lambda: subprocess.run([str(kernel.python), str(file)], cwd=planned.row.notebook.parent, env=env, check=True, capture_output=True)
+    return lambda: subprocess.run(
+        [str(kernel.python), str(file)], cwd=planned.row.notebook.parent, env=env, check=True, capture_output=True
+    )
 
 
 def _runner(planned: plan.Plan, preset: str, folder: Path):

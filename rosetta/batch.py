@@ -2,9 +2,9 @@
 
 import importlib
 import shutil
+import signal
 from contextlib import contextmanager
 from pathlib import Path
-import signal
 
 from rosetta import records, report
 from rosetta.catalog import Catalog
@@ -17,7 +17,9 @@ from rosetta.records import Machine, Record
 from rosetta.screen import Screen
 
 
-def run(plans: list[Plan], catalog: Catalog, kernels: Kernels, machine: Machine, results: Path, screen: Screen) -> list[Record]:
+def run(
+    plans: list[Plan], catalog: Catalog, kernels: Kernels, machine: Machine, results: Path, screen: Screen
+) -> list[Record]:
     """Execute the plans in their order; Ctrl-C or SIGTERM ends the batch with KeyboardInterrupt and keeps what is finished.
 
     Raises RosettaError before the first run where the data is missing, and where a record cannot be written.
@@ -28,7 +30,9 @@ def run(plans: list[Plan], catalog: Catalog, kernels: Kernels, machine: Machine,
     with _terminate_as_interrupt(), screen:
         for number, plan in enumerate(plans):
             screen.begin(number)
-            finished = execute(plan, kernels, machine, lambda progress, number=number: screen.progress(number, progress))
+            finished = execute(
+                plan, kernels, machine, lambda progress, number=number: screen.progress(number, progress)
+            )
             try:
                 save(finished, plan, results)
             finally:
@@ -56,14 +60,19 @@ def save(run: Run, plan: Plan, results: Path) -> None:
     suffix = "" if record.status == "ok" else ".failed"
     try:
         column.mkdir(parents=True, exist_ok=True)
-        for source, target in ((run.executed, column / f"{stem}{suffix}.ipynb"), (run.log, column / f"{stem}{suffix}.log")):
+        for source, target in (
+            (run.executed, column / f"{stem}{suffix}.ipynb"),
+            (run.log, column / f"{stem}{suffix}.log"),
+        ):
             if source.is_file():
                 shutil.copyfile(source, target.with_name(f".{target.name}"))
                 target.with_name(f".{target.name}").replace(target)
                 if target.suffix == ".ipynb":
                     record.notebook.executed = target.name
     except OSError as error:
-        raise RosettaError(f"cannot write {portable(str(column))}: {error.strerror}; what was finished before is kept") from error
+        raise RosettaError(
+            f"cannot write {portable(str(column))}: {error.strerror}; what was finished before is kept"
+        ) from error
     records.write(record, column, stem)
     if record.status == "ok":
         for leftover in column.glob(f"{stem}.failed.*"):

@@ -32,7 +32,9 @@ class Task(Strict):
     def parameters(self) -> dict[str, Any]:
         """The shared constants of the task that a run may change: the numbers of its params module."""
         module = importlib.import_module(f"common.params.{self.params}")
-        return {name: value for name, value in vars(module).items() if name.isupper() and isinstance(value, int | float)}
+        return {
+            name: value for name, value in vars(module).items() if name.isupper() and isinstance(value, int | float)
+        }
 
     def expected(self) -> dict[str, Any]:
         """What every finished run must have reported, by field of its metrics."""
@@ -110,8 +112,12 @@ class Catalog(Strict):
     def rows(self, task: str) -> list[Row]:
         """The rows of a task, in the catalog's order."""
         self.task(task)
-        return [row for key, framework in self.frameworks.items() if task in framework.tasks
-                for row in _rows(task, key, framework)]
+        return [
+            row
+            for key, framework in self.frameworks.items()
+            if task in framework.tasks
+            for row in _rows(task, key, framework)
+        ]
 
     def task(self, name: str) -> Task:
         if name not in self.tasks:
@@ -184,7 +190,9 @@ def load(path: Path = CATALOG) -> Catalog:
 
 def _check(path: Path, row: Row) -> None:
     if not row.notebook.is_file():
-        raise RosettaError(f"{path.name}: {row.name} names the notebook {row.task}/{row.notebook.name}, which is not there")
+        raise RosettaError(
+            f"{path.name}: {row.name} names the notebook {row.task}/{row.notebook.name}, which is not there"
+        )
     if not (ENVIRONMENTS / row.environment / "environment.toml").is_file():
         raise RosettaError(f"{path.name}: {row.name} names the environment {row.environment}, which is not there")
 

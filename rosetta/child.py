@@ -54,7 +54,7 @@ def main(folder: Path) -> int:
     threading.Thread(target=_end_with_the_runner, daemon=True).start()
     job = Job.read(folder)
     if job.threads and hasattr(os, "sched_setaffinity"):  # the kernel inherits it
-        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:job.threads])
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: job.threads])
     outcome = execute(job, folder / "executed.ipynb")
     outcome.write(folder)
     return 0 if outcome.status == "ok" else 1
@@ -69,15 +69,25 @@ def execute(job: Job, executed: Path) -> Outcome:
     notebook = Path(job.notebook)
     try:
         papermill.execute_notebook(
-            str(notebook), str(executed), job.parameters, kernel_name=KERNEL_NAME, cwd=str(ROOT / notebook.parent),
-            stdout_file=sys.stdout, stderr_file=sys.stderr, progress_bar=False, start_timeout=job.start_timeout_s)
+            str(notebook),
+            str(executed),
+            job.parameters,
+            kernel_name=KERNEL_NAME,
+            cwd=str(ROOT / notebook.parent),
+            stdout_file=sys.stdout,
+            stderr_file=sys.stderr,
+            progress_bar=False,
+            start_timeout=job.start_timeout_s,
+        )
     except PapermillExecutionError as error:
         text = str(error.evalue).strip() or "no message"
         return Outcome("failed", portable(f"{error.ename}: {text.splitlines()[0]}"))
     except DeadKernelError:
         return Outcome("crashed", "the kernel died")
     except Exception as error:  # a kernel that does not start, a notebook that is none: all end as one line
-        return Outcome("failed", portable(f"{type(error).__name__}: {(str(error).strip() or 'no message').splitlines()[0]}"))
+        return Outcome(
+            "failed", portable(f"{type(error).__name__}: {(str(error).strip() or 'no message').splitlines()[0]}")
+        )
     return Outcome("ok")
 
 

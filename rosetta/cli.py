@@ -8,13 +8,33 @@ import typer
 
 from rosetta.errors import RosettaError
 
-app = typer.Typer(add_completion=False, no_args_is_help=False, rich_markup_mode=None, pretty_exceptions_enable=False,
-                  help="The same network in every deep-learning framework: run the notebooks, collect the table. Without a command: run.")
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    help="The same network in every deep-learning framework: run the notebooks, collect the table. Without a command: run.",
+)
 
-Names = Annotated[list[str] | None, typer.Argument(metavar="[FRAMEWORK | FRAMEWORK[VARIANT]]...", help="Rows to run, e.g. pytorch 'keras[jax]' 'pytorch[*]'; all when none is named.")]
+Names = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[FRAMEWORK | FRAMEWORK[VARIANT]]...",
+        help="Rows to run, e.g. pytorch 'keras[jax]' 'pytorch[*]'; all when none is named.",
+    ),
+]
 TaskOption = Annotated[str | None, typer.Option(help="Task to run; the catalog's first when not given.")]
-PythonOption = Annotated[list[str] | None, typer.Option("--python", metavar="ENV=PATH", help="Use this interpreter for an environment (or all=PATH) and install nothing.")]
-OutOption = Annotated[Path | None, typer.Option(help="Folder for records, executed notebooks and results.md, instead of results/.")]
+PythonOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--python",
+        metavar="ENV=PATH",
+        help="Use this interpreter for an environment (or all=PATH) and install nothing.",
+    ),
+]
+OutOption = Annotated[
+    Path | None, typer.Option(help="Folder for records, executed notebooks and results.md, instead of results/.")
+]
 Count = typer.Option(min=1)
 
 
@@ -28,14 +48,20 @@ def default(context: typer.Context) -> None:
 def run(
     names: Names = None,
     task: TaskOption = None,
-    preset: Annotated[str | None, typer.Option(help="smoke, quick or full; full where there is a GPU, quick where there is none.")] = None,
+    preset: Annotated[
+        str | None, typer.Option(help="smoke, quick or full; full where there is a GPU, quick where there is none.")
+    ] = None,
     epochs: Annotated[int | None, Count] = None,
     train_size: Annotated[int | None, Count] = None,
     test_size: Annotated[int | None, Count] = None,
     batch_size: Annotated[int | None, Count] = None,
     seed: Annotated[int | None, typer.Option(min=0)] = None,
-    data_dir: Annotated[Path | None, typer.Option(help="Folder with the extracted data set, instead of ROSETTA_DATA or the cache.")] = None,
-    synthetic: Annotated[bool, typer.Option("--synthetic", help="Train on generated stand-in data; marked so everywhere.")] = False,
+    data_dir: Annotated[
+        Path | None, typer.Option(help="Folder with the extracted data set, instead of ROSETTA_DATA or the cache.")
+    ] = None,
+    synthetic: Annotated[
+        bool, typer.Option("--synthetic", help="Train on generated stand-in data; marked so everywhere.")
+    ] = False,
     out: OutOption = None,
     timeout: Annotated[float | None, typer.Option(min=1, help="Seconds after which a run is stopped.")] = None,
     python: PythonOption = None,
@@ -46,8 +72,17 @@ def run(
 
     given = {"EPOCHS": epochs, "N_TRAIN": train_size, "N_TEST": test_size, "BATCHSIZE": batch_size, "SEED": seed}
     overrides = {name: value for name, value in given.items() if value is not None}
-    options = commands.RunOptions(task=task, preset=preset, overrides=overrides, data_dir=data_dir, synthetic=synthetic, out=out,
-                                  timeout_s=timeout, python=python or [], threads=threads)
+    options = commands.RunOptions(
+        task=task,
+        preset=preset,
+        overrides=overrides,
+        data_dir=data_dir,
+        synthetic=synthetic,
+        out=out,
+        timeout_s=timeout,
+        python=python or [],
+        threads=threads,
+    )
     raise typer.Exit(commands.run(names or [], options))
 
 

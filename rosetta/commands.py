@@ -42,8 +42,16 @@ def run(names: list[str], options: RunOptions) -> int:
     if options.data_dir:  # kernels inherit it; as a parameter it would put this machine's paths into the records
         os.environ["ROSETTA_DATA"] = str(options.data_dir.absolute())
     earlier = [record for _, record in records.read_all(results) if record.machine.name == here.name]
-    plans = plan.make(known, known.select(task, names), options.preset or plan.default_preset(bool(here.gpus)), options.overrides,
-                      gpu=bool(here.gpus), synthetic=options.synthetic, threads=options.threads, timeout_s=options.timeout_s)
+    plans = plan.make(
+        known,
+        known.select(task, names),
+        options.preset or plan.default_preset(bool(here.gpus)),
+        options.overrides,
+        gpu=bool(here.gpus),
+        synthetic=options.synthetic,
+        threads=options.threads,
+        timeout_s=options.timeout_s,
+    )
     ordered = plan.cheapest_first(plans, earlier)
     _announce(ordered, here, console)
     screen = Screen([planned for planned, _ in ordered], console)
@@ -60,7 +68,13 @@ def list_rows(task: str | None, python: list[str]) -> None:
         table.add_column(heading, overflow="fold")
     for row in known.rows(task or next(iter(known.tasks))):
         framework = known.frameworks[row.framework]
-        table.add_row(Text(row.name), row.environment, Text(kernels.state(row.environment)), str(framework.released), str(framework.retired or ""))
+        table.add_row(
+            Text(row.name),
+            row.environment,
+            Text(kernels.state(row.environment)),
+            str(framework.released),
+            str(framework.retired or ""),
+        )
     Console().print(table)
 
 
@@ -80,8 +94,12 @@ def _announce(ordered: list[tuple[plan.Plan, float]], here: records.Machine, con
         size = planned.constants
         note = f"  ({planned.note})" if planned.note else ""
         data = "synthetic images" if planned.synthetic else "images"
-        console.print(f"  {planned.row.name:<20} {planned.preset:<6} {size['EPOCHS']} x {size['N_TRAIN']:,} {data}, about {clock(seconds)}{note}",
-                      markup=False, highlight=False, soft_wrap=True)
+        console.print(
+            f"  {planned.row.name:<20} {planned.preset:<6} {size['EPOCHS']} x {size['N_TRAIN']:,} {data}, about {clock(seconds)}{note}",
+            markup=False,
+            highlight=False,
+            soft_wrap=True,
+        )
     total = sum(seconds for _, seconds in ordered)
     console.print(f"{len(ordered)} runs, about {clock(total)}, besides installing what is missing", highlight=False)
 
@@ -89,6 +107,8 @@ def _announce(ordered: list[tuple[plan.Plan, float]], here: records.Machine, con
 def _summary(done: list[records.Record], page: Path, console: Console) -> None:
     for record in done:
         if record.status != "ok":
-            console.print(Text(f"{record.name}: {record.status}: {record.error}", STYLES[record.status]), soft_wrap=True)
+            console.print(
+                Text(f"{record.name}: {record.status}: {record.error}", STYLES[record.status]), soft_wrap=True
+            )
     succeeded = sum(record.status == "ok" for record in done)
     console.print(f"{succeeded} of {len(done)} runs ok; table: {portable(str(page))}", highlight=False, soft_wrap=True)

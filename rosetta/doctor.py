@@ -22,9 +22,22 @@ def main(python: list[str]) -> int:
         table.add_column(heading, overflow="fold")
     free = shutil.disk_usage(ROOT).free
     table.add_row("machine", f"{here.cpu}, {here.cores} cores, {here.memory / 2**30:.0f} GiB; {here.os}")
-    table.add_row("GPU", "; ".join(f"{gpu.name}, {gpu.memory / 2**30:.0f} GiB, driver {gpu.driver}, CUDA up to {gpu.cuda}" for gpu in here.gpus) or "none found")
-    table.add_row("disk", f"{free / 2**30:.0f} GiB free" + ("" if free > DISK_OF_ALL else f"; all environments together take up to {DISK_OF_ALL / 2**30:.0f} GiB"))
-    for version in sorted({environments.load(name).recipe.python for name in environments.names()}, key=lambda text: int(text.split(".")[1])):
+    table.add_row(
+        "GPU",
+        "; ".join(
+            f"{gpu.name}, {gpu.memory / 2**30:.0f} GiB, driver {gpu.driver}, CUDA up to {gpu.cuda}" for gpu in here.gpus
+        )
+        or "none found",
+    )
+    table.add_row(
+        "disk",
+        f"{free / 2**30:.0f} GiB free"
+        + ("" if free > DISK_OF_ALL else f"; all environments together take up to {DISK_OF_ALL / 2**30:.0f} GiB"),
+    )
+    for version in sorted(
+        {environments.load(name).recipe.python for name in environments.names()},
+        key=lambda text: int(text.split(".")[1]),
+    ):
         table.add_row(f"Python {version}", str(interpreters.find(version) or "not found"))
     data_states = [_data(task.data) for task in known.tasks.values()]
     for task, (text, _) in zip(known.tasks.values(), data_states):
@@ -33,7 +46,9 @@ def main(python: list[str]) -> int:
     for name, state in states.items():
         table.add_row(f"environment {name}", Text(state))
     Console().print(table)
-    blocked = [name for name in states if kernels.interpreter(name) is None and states[name] not in ("ready", "can be made")]
+    blocked = [
+        name for name in states if kernels.interpreter(name) is None and states[name] not in ("ready", "can be made")
+    ]
     return 1 if blocked or not all(there for _, there in data_states) else 0
 
 

@@ -83,8 +83,10 @@ class Environment:
             return f"environment {self.name} needs {' and '.join(missing)} on this machine: install with the system's package manager"
         version = self.recipe.python
         if interpreters.find(version) is None and tuple(map(int, version.split("."))) < OLDEST_PYTHON_OF_UV:
-            return (f"environment {self.name} needs Python {version}, which uv does not offer: install it with pyenv or conda, "
-                    f"or name an interpreter with --python {self.name}=PATH")
+            return (
+                f"environment {self.name} needs Python {version}, which uv does not offer: install it with pyenv or conda, "
+                f"or name an interpreter with --python {self.name}=PATH"
+            )
         return None
 
     def variables(self) -> dict[str, str]:
@@ -115,7 +117,18 @@ class Environment:
         base = str(interpreters.find(self.recipe.python) or self.recipe.python)
         steps = [
             [uv, "venv", "--clear", "--python", base, str(self.folder / ".venv")],
-            [uv, "pip", "install", "--python", python, *self.recipe.install_flags, "-r", "requirements.in", "-c", "requirements.txt"],
+            [
+                uv,
+                "pip",
+                "install",
+                "--python",
+                python,
+                *self.recipe.install_flags,
+                "-r",
+                "requirements.in",
+                "-c",
+                "requirements.txt",
+            ],
         ]
         if self._post_install:
             steps.append([python, str(self._post_install)])
@@ -128,11 +141,17 @@ class Environment:
         env = {name: value for name, value in os.environ.items() if name not in FOREIGN_VARIABLES}
         output.write("$ " + " ".join(step) + "\n")
         output.flush()
-        done = subprocess.run(step, cwd=self.folder, env=env, stdout=output, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
+        done = subprocess.run(
+            step, cwd=self.folder, env=env, stdout=output, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL
+        )
         if done.returncode:
-            lines = [line.strip() for line in Path(output.name).read_text(encoding="utf-8", errors="replace").splitlines()]
+            lines = [
+                line.strip() for line in Path(output.name).read_text(encoding="utf-8", errors="replace").splitlines()
+            ]
             reason = next((line for line in lines if line.startswith(("error", "×", "  ×"))), lines[-1])
-            raise RosettaError(f"environment {self.name} could not be made: {portable(reason)} (log: {portable(output.name)})")
+            raise RosettaError(
+                f"environment {self.name} could not be made: {portable(reason)} (log: {portable(output.name)})"
+            )
 
 
 def load(name: str) -> Environment:

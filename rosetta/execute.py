@@ -87,8 +87,15 @@ def _supervise(run: Run, cookie: str, timeout_s: float | None, watch: Watcher) -
     """Start the child, follow it to its end, and leave no process of it behind: (timed out, exit code, memory)."""
     env = os.environ | {COOKIE: cookie, "JUPYTER_PATH": str(run.folder), "PYDEVD_DISABLE_FILE_VALIDATION": "1"}
     env.pop("VIRTUAL_ENV", None)  # it would leak into the kernel
-    child = subprocess.Popen([sys.executable, "-m", "rosetta.child", str(run.folder)], cwd=ROOT, env=env, start_new_session=True,
-                             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    child = subprocess.Popen(
+        [sys.executable, "-m", "rosetta.child", str(run.folder)],
+        cwd=ROOT,
+        env=env,
+        start_new_session=True,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
     reader = threading.Thread(target=_follow, args=(child.stdout, run.log, watch), daemon=True)
     reader.start()
     timed_out = False
@@ -132,11 +139,16 @@ def _complete(run: Run, plan: Plan, timed_out: bool, code: int) -> Run:
     if outcome is None:
         return _ended(run, "crashed", f"the run's process ended with {_exit_text(code)}")
     if outcome.status != "ok":
-        return _ended(run, outcome.status, (outcome.error or "no message") + (f" (in the cell {where})" if where else ""))
+        return _ended(
+            run, outcome.status, (outcome.error or "no message") + (f" (in the cell {where})" if where else "")
+        )
     if facts is None:
         return _ended(run, "failed", "the notebook ended without a record")
-    wrong = [f"{name} is {getattr(run.record.metrics, name):,}, expected {value:,}" for name, value in plan.expected.items()
-             if getattr(run.record.metrics, name) != value]
+    wrong = [
+        f"{name} is {getattr(run.record.metrics, name):,}, expected {value:,}"
+        for name, value in plan.expected.items()
+        if getattr(run.record.metrics, name) != value
+    ]
     if wrong:
         return _ended(run, "failed", "not the network of this task: " + "; ".join(wrong))
     unusable = [number for number, loss in enumerate(facts["loss"], start=1) if loss is None]
@@ -166,11 +178,22 @@ def _fill(record: Record, facts: dict, seconds: dict[str, float]) -> None:
 def _blank(plan: Plan, machine: Machine) -> Record:
     row = plan.row
     return Record(
-        task=row.task, framework=row.framework, variant=row.variant, title=row.title, environment=row.environment,
-        preset=plan.preset, status="failed", started=datetime.now(UTC).replace(microsecond=0), commit=_commit(),
+        task=row.task,
+        framework=row.framework,
+        variant=row.variant,
+        title=row.title,
+        environment=row.environment,
+        preset=plan.preset,
+        status="failed",
+        started=datetime.now(UTC).replace(microsecond=0),
+        commit=_commit(),
         notebook=Notebook(path=from_root(row.notebook), sha256=hashlib.sha256(row.notebook.read_bytes()).hexdigest()),
-        machine=machine, threads=plan.threads, params=plan.constants | plan.parameters,
-        dataset=Dataset(synthetic=plan.synthetic, n_train=plan.constants.get("N_TRAIN"), n_test=plan.constants.get("N_TEST")),
+        machine=machine,
+        threads=plan.threads,
+        params=plan.constants | plan.parameters,
+        dataset=Dataset(
+            synthetic=plan.synthetic, n_train=plan.constants.get("N_TRAIN"), n_test=plan.constants.get("N_TEST")
+        ),
         metrics=Metrics(),
     )
 
@@ -196,8 +219,12 @@ def _commit() -> Commit:
     git = ["git", "-C", str(ROOT)]
     try:
         commit = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
-        changed = subprocess.run([*git, "status", "--porcelain", "--untracked-files=no", "--", ".", ":!results", ":!results.md"],
-                                 capture_output=True, text=True, check=True).stdout
+        changed = subprocess.run(
+            [*git, "status", "--porcelain", "--untracked-files=no", "--", ".", ":!results", ":!results.md"],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
     except (OSError, subprocess.CalledProcessError):
         return Commit()
     return Commit(id=commit, dirty=bool(changed))

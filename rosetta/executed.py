@@ -8,17 +8,27 @@ from common.record import MIME
 from rosetta.paths import portable
 
 # Cells by role, and the field of the record that their seconds add up to
-TIMED_ROLES = {"setup": "setup_s", "data": "data_s", "model": "build_s", "weights": "build_s", "optimizer": "build_s",
-               "evaluate": "evaluate_s"}
+TIMED_ROLES = {
+    "setup": "setup_s",
+    "data": "data_s",
+    "model": "build_s",
+    "weights": "build_s",
+    "optimizer": "build_s",
+    "evaluate": "evaluate_s",
+}
 
 
 class ExecutedNotebook:
     def __init__(self, file: Path):
-        self.cells = [cell for cell in json.loads(file.read_text(encoding="utf-8"))["cells"] if cell["cell_type"] == "code"]
+        self.cells = [
+            cell for cell in json.loads(file.read_text(encoding="utf-8"))["cells"] if cell["cell_type"] == "code"
+        ]
 
     def facts(self) -> dict[str, Any] | None:
         """The payload of the record output; None when the notebook did not get that far."""
-        payloads = [output["data"][MIME] for cell in self.cells for output in cell["outputs"] if MIME in output.get("data", {})]
+        payloads = [
+            output["data"][MIME] for cell in self.cells for output in cell["outputs"] if MIME in output.get("data", {})
+        ]
         return payloads[-1] if payloads else None
 
     def seconds(self) -> dict[str, float]:

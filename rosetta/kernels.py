@@ -13,8 +13,14 @@ from rosetta.errors import RosettaError, Unavailable
 ALL = "all"
 KERNEL_NAME = "rosetta"
 # Read by OpenMP, MKL, OpenBLAS, NumExpr and TensorFlow; XLA follows the processors that the process may use
-THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS",
-                    "TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS")
+THREAD_VARIABLES = (
+    "OMP_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+    "TF_NUM_INTRAOP_THREADS",
+    "TF_NUM_INTEROP_THREADS",
+)
 
 
 @dataclass(frozen=True)
@@ -101,7 +107,9 @@ def _check_interpreter(name: str, python: Path) -> None:
     if done is None:
         raise RosettaError(f"--python {name}: {python} does not start")
     if done.returncode:
-        raise RosettaError(f"--python {name}: {python} has no ipykernel: install it there ({python} -m pip install ipykernel)")
+        raise RosettaError(
+            f"--python {name}: {python} has no ipykernel: install it there ({python} -m pip install ipykernel)"
+        )
 
 
 @cache

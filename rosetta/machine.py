@@ -17,9 +17,13 @@ NAME_VARIABLE = "ROSETTA_MACHINE"
 def describe() -> Machine:
     """This machine; its name is made of the GPU's or the processor's model unless ROSETTA_MACHINE gives one."""
     processor, cores, found = cpu(), usable_cores(), gpus()
-    automatic = f"{len(found)}x {found[0].name}" if len(found) > 1 else found[0].name if found else f"{processor} {cores} cores"
+    automatic = (
+        f"{len(found)}x {found[0].name}" if len(found) > 1 else found[0].name if found else f"{processor} {cores} cores"
+    )
     name = os.environ.get(NAME_VARIABLE) or automatic
-    return Machine(name=slug(name), cpu=processor, cores=cores, memory=psutil.virtual_memory().total, os=system(), gpus=found)
+    return Machine(
+        name=slug(name), cpu=processor, cores=cores, memory=psutil.virtual_memory().total, os=system(), gpus=found
+    )
 
 
 def slug(text: str) -> str:
@@ -73,8 +77,15 @@ def gpus() -> list[Gpu]:
             return []
         driver, number = pynvml.nvmlSystemGetDriverVersion(), pynvml.nvmlSystemGetCudaDriverVersion()
         cuda = f"{number // 1000}.{number % 1000 // 10}"
-        return [Gpu(name=pynvml.nvmlDeviceGetName(handle), memory=pynvml.nvmlDeviceGetMemoryInfo(handle).total, driver=driver, cuda=cuda)
-                for handle in visible_handles()]
+        return [
+            Gpu(
+                name=pynvml.nvmlDeviceGetName(handle),
+                memory=pynvml.nvmlDeviceGetMemoryInfo(handle).total,
+                driver=driver,
+                cuda=cuda,
+            )
+            for handle in visible_handles()
+        ]
 
 
 def visible_handles() -> list:
@@ -83,4 +94,7 @@ def visible_handles() -> list:
     if visible is None:
         return [pynvml.nvmlDeviceGetHandleByIndex(index) for index in range(pynvml.nvmlDeviceGetCount())]
     chosen = [part.strip() for part in visible.split(",") if part.strip() and part.strip() != "-1"]
-    return [pynvml.nvmlDeviceGetHandleByIndex(int(part)) if part.isdigit() else pynvml.nvmlDeviceGetHandleByUUID(part) for part in chosen]
+    return [
+        pynvml.nvmlDeviceGetHandleByIndex(int(part)) if part.isdigit() else pynvml.nvmlDeviceGetHandleByUUID(part)
+        for part in chosen
+    ]

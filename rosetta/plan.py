@@ -38,15 +38,28 @@ class Plan(BaseModel):
         Testing an image is counted as a third of training on it: forward without backward.
         """
         for record in earlier:
-            if (record.name, record.preset, record.status) == (self.row.name, self.preset, "ok") and record.metrics.wall_s:
+            if (record.name, record.preset, record.status) == (
+                self.row.name,
+                self.preset,
+                "ok",
+            ) and record.metrics.wall_s:
                 return record.metrics.wall_s
         cost, size = self.row.cost, self.constants
         images = size["EPOCHS"] * size["N_TRAIN"] + size["N_TEST"] / 3
         return cost.start_s + images * cost.image_ms / 1000
 
 
-def make(catalog: Catalog, rows: Iterable[Row], preset: str, overrides: dict[str, Any], *, gpu: bool,
-         synthetic: bool = False, threads: int | None = None, timeout_s: float | None = None) -> list[Plan]:
+def make(
+    catalog: Catalog,
+    rows: Iterable[Row],
+    preset: str,
+    overrides: dict[str, Any],
+    *,
+    gpu: bool,
+    synthetic: bool = False,
+    threads: int | None = None,
+    timeout_s: float | None = None,
+) -> list[Plan]:
     """Plans for the rows. ``overrides`` are parameters given by hand: they make the preset "custom"."""
     if preset not in PRESETS:
         raise unknown("preset", preset, PRESETS)
@@ -58,17 +71,19 @@ def make(catalog: Catalog, rows: Iterable[Row], preset: str, overrides: dict[str
         chosen = task.presets[used] | overrides
         constants = task.parameters()
         _check(overrides, constants)
-        plans.append(Plan(
-            row=row,
-            preset=used if set(overrides) <= {"SEED"} else CUSTOM,
-            parameters=chosen | row.parameters | ({"SYNTHETIC": True} if synthetic else {}),
-            constants=constants | chosen,
-            expected=task.expected(),
-            dataset=task.data,
-            note=row.slow_on_cpu if capped else None,
-            threads=threads,
-            timeout_s=timeout_s,
-        ))
+        plans.append(
+            Plan(
+                row=row,
+                preset=used if set(overrides) <= {"SEED"} else CUSTOM,
+                parameters=chosen | row.parameters | ({"SYNTHETIC": True} if synthetic else {}),
+                constants=constants | chosen,
+                expected=task.expected(),
+                dataset=task.data,
+                note=row.slow_on_cpu if capped else None,
+                threads=threads,
+                timeout_s=timeout_s,
+            )
+        )
     return plans
 
 
@@ -88,4 +103,3 @@ def cheapest_first(plans: list[Plan], earlier: list[Record]) -> list[tuple[Plan,
 
 def default_preset(gpu: bool) -> str:
     return "full" if gpu else "quick"
-

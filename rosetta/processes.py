@@ -1,5 +1,6 @@
 """Child processes: measuring a whole tree of them, and leaving none behind."""
 
+import contextlib
 import os
 import threading
 
@@ -19,10 +20,8 @@ def kill_tree(pid: int, cookie: str) -> None:
     for _ in range(3):  # a process may have forked while its siblings were being killed
         doomed = _descendants(pid) + _marked(cookie)
         for process in doomed:
-            try:
+            with contextlib.suppress(psutil.NoSuchProcess):
                 process.kill()
-            except psutil.NoSuchProcess:
-                pass
         if not doomed:
             return
         psutil.wait_procs(doomed, timeout=5)

@@ -93,8 +93,10 @@ def _columns(found: list[Record]) -> list[Column]:
         if record.status == "ok":
             key = (record.dataset.synthetic, record.machine.name, order.get(record.preset, len(order)), record.preset)
             groups.setdefault(key, {})[record.name] = record
-    return [Column(next(iter(group.values())).machine, preset, synthetic, group)
-            for (synthetic, _, _, preset), group in sorted(groups.items(), key=lambda item: item[0])]
+    return [
+        Column(next(iter(group.values())).machine, preset, synthetic, group)
+        for (synthetic, _, _, preset), group in sorted(groups.items(), key=lambda item: item[0])
+    ]
 
 
 def _overview(rows: list[Row], columns: list[Column], reference: list[Published], base: Path) -> str:
@@ -110,20 +112,27 @@ def _overview(rows: list[Row], columns: list[Column], reference: list[Published]
             cells += [_percent(record.metrics.accuracy), _seconds(record.metrics.train_s)] if record else ["", ""]
         cells += [_seconds(source.columns[title].get(row.name)) for source in reference for title in source.columns]
         body.append(cells)
-    notes = [f"Reference columns: [{source.source}]({source.url}); {source.conditions}; {source.unit}." for source in reference]
+    notes = [
+        f"Reference columns: [{source.source}]({source.url}); {source.conditions}; {source.unit}."
+        for source in reference
+    ]
     return "\n\n".join([_table(heading, body), *notes])
 
 
 def _about(column: Column) -> str:
     """What was run, and on what."""
     machine, some = column.machine, next(iter(column.records.values()))
-    gpus = ", ".join(f"{gpu.name} ({gpu.memory / 2**30:.0f} GiB, driver {gpu.driver})" for gpu in machine.gpus) or "no GPU"
+    gpus = (
+        ", ".join(f"{gpu.name} ({gpu.memory / 2**30:.0f} GiB, driver {gpu.driver})" for gpu in machine.gpus) or "no GPU"
+    )
     size, data = some.params, some.dataset
     data_text = "synthetic stand-in data" if data.synthetic else f"{data.name}"
     days = sorted({record.started.date().isoformat() for record in column.records.values()})
-    return (f"{machine.cpu}, {machine.cores} cores, {machine.memory / 2**30:.0f} GiB; {gpus}; {machine.os}. "
-            f"{_epochs(size)} of {data.n_train:,} images ({data_text}), batch {size.get('BATCHSIZE')}, tested on {data.n_test:,}; "
-            f"run on {' to '.join(dict.fromkeys((days[0], days[-1])))}.")
+    return (
+        f"{machine.cpu}, {machine.cores} cores, {machine.memory / 2**30:.0f} GiB; {gpus}; {machine.os}. "
+        f"{_epochs(size)} of {data.n_train:,} images ({data_text}), batch {size.get('BATCHSIZE')}, tested on {data.n_test:,}; "
+        f"run on {' to '.join(dict.fromkeys((days[0], days[-1])))}."
+    )
 
 
 def _epochs(size: dict) -> str:
@@ -131,7 +140,21 @@ def _epochs(size: dict) -> str:
 
 
 def _details(rows: list[Row], column: Column, results: Path, base: Path) -> str:
-    heading = ["framework", "versions", "device", "accuracy", "train", "first epoch", "steady", "images/s", "data", "build", "test", "wall", "memory"]
+    heading = [
+        "framework",
+        "versions",
+        "device",
+        "accuracy",
+        "train",
+        "first epoch",
+        "steady",
+        "images/s",
+        "data",
+        "build",
+        "test",
+        "wall",
+        "memory",
+    ]
     gpu = any(record.metrics.peak_gpu_memory for record in column.records.values())
     body = []
     for row in rows:
@@ -142,16 +165,35 @@ def _details(rows: list[Row], column: Column, results: Path, base: Path) -> str:
         folder = records.folder(results, record.machine.name, record.task, record.preset, record.dataset.synthetic)
         title = _escape(row.title)
         name = f"[{title}]({_link(folder / record.notebook.executed, base)})" if record.notebook.executed else title
-        body.append([name, _versions(record), _escape(record.device or ""), _percent(m.accuracy), _seconds(m.train_s), _seconds(m.first_epoch_s),
-                     _seconds(m.steady_epoch_s), f"{m.images_per_s:,.0f}" if m.images_per_s else "", _seconds(m.data_s), _seconds(m.build_s),
-                     _seconds(m.evaluate_s), _seconds(m.wall_s), _memory(m.peak_rss), *([_memory(m.peak_gpu_memory)] if gpu else [])])
+        body.append(
+            [
+                name,
+                _versions(record),
+                _escape(record.device or ""),
+                _percent(m.accuracy),
+                _seconds(m.train_s),
+                _seconds(m.first_epoch_s),
+                _seconds(m.steady_epoch_s),
+                f"{m.images_per_s:,.0f}" if m.images_per_s else "",
+                _seconds(m.data_s),
+                _seconds(m.build_s),
+                _seconds(m.evaluate_s),
+                _seconds(m.wall_s),
+                _memory(m.peak_rss),
+                *([_memory(m.peak_gpu_memory)] if gpu else []),
+            ]
+        )
     return _table(heading + (["GPU memory"] if gpu else []), body)
 
 
 def _unfinished(rows: list[Row], found: list[Record]) -> list[str]:
     """Rows that were skipped or failed, with the reason; a finished record of the same column stays in its table."""
-    body = [[_escape(row.title), f"{record.machine.name}, {record.preset}", record.status, _escape(record.error or "")]
-            for row in rows for record in found if record.name == row.name and record.status != "ok"]
+    body = [
+        [_escape(row.title), f"{record.machine.name}, {record.preset}", record.status, _escape(record.error or "")]
+        for row in rows
+        for record in found
+        if record.name == row.name and record.status != "ok"
+    ]
     return ["### Not finished", _table(["framework", "where", "status", "reason"], body)] if body else []
 
 
@@ -177,7 +219,15 @@ def _link(target: Path, base: Path) -> str:
 
 def _escape(text: str) -> str:
     """Text that is no markup in a Markdown table."""
-    for character, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("|", "&#124;"), ("[", "&#91;"), ("]", "&#93;"), ("\n", " ")):
+    for character, entity in (
+        ("&", "&amp;"),
+        ("<", "&lt;"),
+        (">", "&gt;"),
+        ("|", "&#124;"),
+        ("[", "&#91;"),
+        ("]", "&#93;"),
+        ("\n", " "),
+    ):
         text = text.replace(character, entity)
     return text
 

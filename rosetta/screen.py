@@ -11,7 +11,15 @@ from rosetta.execute import Progress
 from rosetta.plan import Plan
 from rosetta.records import Record
 
-STYLES = {"ok": "green", "skipped": "yellow", "waiting": "dim", "failed": "red", "crashed": "red", "timeout": "red", "diverged": "red"}
+STYLES = {
+    "ok": "green",
+    "skipped": "yellow",
+    "waiting": "dim",
+    "failed": "red",
+    "crashed": "red",
+    "timeout": "red",
+    "diverged": "red",
+}
 
 
 def clock(seconds: float) -> str:
@@ -42,7 +50,9 @@ class Screen:
     def __init__(self, plans: list[Plan], console: Console):
         self.console = console
         self.lines = [Line(plan.row.name) for plan in plans]
-        self.live = Live(get_renderable=self.table, console=console, refresh_per_second=2) if console.is_terminal else None
+        self.live = (
+            Live(get_renderable=self.table, console=console, refresh_per_second=2) if console.is_terminal else None
+        )
 
     def __enter__(self) -> "Screen":
         if self.live:
@@ -77,14 +87,37 @@ class Screen:
         """One plain line, where there is no live table."""
         if self.live is None:
             line = self.lines[number]
-            self.console.print(f"[{number + 1}/{len(self.lines)}] {line.name}: {what}  ({line.elapsed})", markup=False, highlight=False, soft_wrap=True)
+            self.console.print(
+                f"[{number + 1}/{len(self.lines)}] {line.name}: {what}  ({line.elapsed})",
+                markup=False,
+                highlight=False,
+                soft_wrap=True,
+            )
 
     def table(self) -> Table:
         table = Table(box=None, pad_edge=False)
-        for heading, justify in (("row", "left"), ("state", "left"), ("epoch", "right"), ("loss", "right"), ("accuracy", "right"), ("elapsed", "right"), ("", "left")):
-            table.add_column(heading, justify=justify, no_wrap=heading != "", overflow="fold" if heading == "" else "ellipsis")
+        for heading, justify in (
+            ("row", "left"),
+            ("state", "left"),
+            ("epoch", "right"),
+            ("loss", "right"),
+            ("accuracy", "right"),
+            ("elapsed", "right"),
+            ("", "left"),
+        ):
+            table.add_column(
+                heading, justify=justify, no_wrap=heading != "", overflow="fold" if heading == "" else "ellipsis"
+            )
         for line in self._visible():
-            table.add_row(Text(line.name), Text(line.state, STYLES.get(line.state, "cyan")), line.epoch, line.loss, line.accuracy, line.elapsed, Text(line.error or "", "red"))
+            table.add_row(
+                Text(line.name),
+                Text(line.state, STYLES.get(line.state, "cyan")),
+                line.epoch,
+                line.loss,
+                line.accuracy,
+                line.elapsed,
+                Text(line.error or "", "red"),
+            )
         return table
 
     def _visible(self) -> list[Line]:
@@ -94,4 +127,4 @@ class Screen:
             return self.lines
         current = max((i for i, line in enumerate(self.lines) if line.started is not None), default=0)
         first = max(0, min(current - room // 2, len(self.lines) - room))
-        return self.lines[first:first + room]
+        return self.lines[first : first + room]

@@ -61,18 +61,25 @@ class StandIn:
         self.environment("test", python="{}.{}".format(*sys.version_info), packages="")
         for name in TRAINING:
             self.notebook(name, cells(name))
-        self.catalog("".join(self.entry(name) for name in TRAINING) + "[frameworks.good.variants.slow]\nparameters = { SECONDS = 30 }\n")
+        self.catalog(
+            "".join(self.entry(name) for name in TRAINING)
+            + "[frameworks.good.variants.slow]\nparameters = { SECONDS = 30 }\n"
+        )
 
     def environment(self, name: str, python: str, packages: str, lock: str = "", **keys) -> Path:
         folder = self.root / "environments" / name
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "environment.toml").write_text(f'python = "{python}"\n' + "".join(f"{key} = {json.dumps(value)}\n" for key, value in keys.items()))
+        (folder / "environment.toml").write_text(
+            f'python = "{python}"\n' + "".join(f"{key} = {json.dumps(value)}\n" for key, value in keys.items())
+        )
         (folder / "requirements.in").write_text(packages)
         (folder / "requirements.txt").write_text(lock)
         return folder
 
     def notebook(self, name: str, code: list[tuple[str, str]]) -> Path:
-        notebook = nbformat.v4.new_notebook(metadata={"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}})
+        notebook = nbformat.v4.new_notebook(
+            metadata={"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+        )
         notebook.cells = [nbformat.v4.new_code_cell(source.strip(), metadata={"tags": [role]}) for role, source in code]
         path = self.root / "notebooks" / TASK / f"{name}.ipynb"
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -81,14 +88,17 @@ class StandIn:
 
     @staticmethod
     def entry(name: str, environment: str = "test") -> str:
-        return (f'[frameworks.{name}]\ntitle = "{name}"\ntasks = ["{TASK}"]\nenvironment = "{environment}"\nimports = ["numpy"]\n'
-                f'released = 2020\nhomepage = "https://example.org"\ncost = {{ start_s = 1, image_ms = 0.1 }}\n')
+        return (
+            f'[frameworks.{name}]\ntitle = "{name}"\ntasks = ["{TASK}"]\nenvironment = "{environment}"\nimports = ["numpy"]\n'
+            f'released = 2020\nhomepage = "https://example.org"\ncost = {{ start_s = 1, image_ms = 0.1 }}\n'
+        )
 
     def catalog(self, frameworks: str) -> None:
         (self.root / "catalog.toml").write_text(
             f'schema = 1\n[tasks.{TASK}]\ntitle = "Stand-in"\nparams = "{TASK}"\ndata = "cifar10"\n'
             f"[tasks.{TASK}.presets]\nfull = {{}}\nquick = {{ EPOCHS = 2, N_TRAIN = 640, N_TEST = 100 }}\n"
-            f"smoke = {{ EPOCHS = 1, N_TRAIN = 640, N_TEST = 100 }}\n{frameworks}")
+            f"smoke = {{ EPOCHS = 1, N_TRAIN = 640, N_TEST = 100 }}\n{frameworks}"
+        )
 
     def command(self, *arguments: str, own_python: bool = True) -> list[str]:
         extra = [f"--python=all={sys.executable}"] if own_python else []
@@ -99,10 +109,18 @@ class StandIn:
 
     def call(self, *arguments: str, own_python: bool = True, **variables: str) -> subprocess.CompletedProcess:
         """``run_all.py`` with these arguments, to its end."""
-        return subprocess.run(self.command(*arguments, own_python=own_python), cwd=self.root, env=self.variables(**variables),
-                              capture_output=True, text=True, timeout=300)
+        return subprocess.run(
+            self.command(*arguments, own_python=own_python),
+            cwd=self.root,
+            env=self.variables(**variables),
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
 
-    def run(self, *names: str, options: tuple[str, ...] = ("--synthetic",), **variables: str) -> subprocess.CompletedProcess:
+    def run(
+        self, *names: str, options: tuple[str, ...] = ("--synthetic",), **variables: str
+    ) -> subprocess.CompletedProcess:
         return self.call("run", *names, "--preset", "smoke", "--out", str(self.out), *options, **variables)
 
     def column(self, preset: str = "smoke-synthetic") -> Path:

@@ -10,16 +10,19 @@ import pytest
 from tests.standin import ROOT, StandIn, one_line
 
 
-@pytest.mark.parametrize("arguments, message", [
-    (("run", "goood"), "unknown framework goood; did you mean good?"),
-    (("run", "good[slwo]"), "unknown variant good[slwo]; did you mean good[slow]?"),
-    (("run", "good", "--preset", "quikc"), "unknown preset quikc; did you mean quick?"),
-    (("run", "--task", "mnist"), "unknown task mnist; there are: cifar10_cnn"),
-    (("run", "good", "--train-size", "50001"), "N_TRAIN is 50001, but there are only 50000 images"),
-    (("run", "good", "--python", "tset=/bin/sh"), "unknown environment tset; did you mean test?"),
-    (("run", "good", "--python", "test=/nowhere/python"), "--python test: there is no /nowhere/python"),
-    (("run", "good", "--python", "test"), "--python takes ENVIRONMENT=PATH or all=PATH, not test"),
-])
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (("run", "goood"), "unknown framework goood; did you mean good?"),
+        (("run", "good[slwo]"), "unknown variant good[slwo]; did you mean good[slow]?"),
+        (("run", "good", "--preset", "quikc"), "unknown preset quikc; did you mean quick?"),
+        (("run", "--task", "mnist"), "unknown task mnist; there are: cifar10_cnn"),
+        (("run", "good", "--train-size", "50001"), "N_TRAIN is 50001, but there are only 50000 images"),
+        (("run", "good", "--python", "tset=/bin/sh"), "unknown environment tset; did you mean test?"),
+        (("run", "good", "--python", "test=/nowhere/python"), "--python test: there is no /nowhere/python"),
+        (("run", "good", "--python", "test"), "--python takes ENVIRONMENT=PATH or all=PATH, not test"),
+    ],
+)
 def test_wrong_name_is_one_line(standin, arguments, message):
     done = standin.call(*arguments, own_python=False)
     assert done.returncode == 2
@@ -46,11 +49,25 @@ def test_interpreter_without_the_framework_skips_the_row(standin):
 
 def test_no_network_and_no_data(standin, tmp_path):
     """A proxy that refuses stands for a machine without a network."""
-    done = standin.call("run", "good", "--preset", "smoke", "--out", str(standin.out), XDG_CACHE_HOME=str(tmp_path), ROSETTA_DATA="",
-                        https_proxy="http://127.0.0.1:9", HTTPS_PROXY="http://127.0.0.1:9")
+    done = standin.call(
+        "run",
+        "good",
+        "--preset",
+        "smoke",
+        "--out",
+        str(standin.out),
+        XDG_CACHE_HOME=str(tmp_path),
+        ROSETTA_DATA="",
+        https_proxy="http://127.0.0.1:9",
+        HTTPS_PROXY="http://127.0.0.1:9",
+    )
     assert done.returncode == 2
     line = one_line(done.stderr)
-    assert "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz" in line and "--data-dir" in line and "ROSETTA_DATA" in line
+    assert (
+        "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz" in line
+        and "--data-dir" in line
+        and "ROSETTA_DATA" in line
+    )
 
 
 def test_data_folder_without_the_data(standin, tmp_path):
@@ -63,13 +80,19 @@ def test_catalog_names_a_missing_notebook(standin):
     (standin.root / "notebooks" / "cifar10_cnn" / "raises.ipynb").unlink()
     done = standin.call("list")
     assert done.returncode == 2
-    assert one_line(done.stderr) == "run_all.py: catalog.toml: raises names the notebook cifar10_cnn/raises.ipynb, which is not there"
+    assert (
+        one_line(done.stderr)
+        == "run_all.py: catalog.toml: raises names the notebook cifar10_cnn/raises.ipynb, which is not there"
+    )
 
 
-@pytest.mark.parametrize("text, message", [
-    ("schema = 1\n[tasks", "catalog.toml is not valid TOML"),
-    ("schema = 1\n[tasks]\n[frameworks.x]\ntitel = 'X'\n", "catalog.toml: frameworks.x.title: Field required"),
-])
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("schema = 1\n[tasks", "catalog.toml is not valid TOML"),
+        ("schema = 1\n[tasks]\n[frameworks.x]\ntitel = 'X'\n", "catalog.toml: frameworks.x.title: Field required"),
+    ],
+)
 def test_broken_catalog(standin, text, message):
     (standin.root / "catalog.toml").write_text(text)
     done = standin.call("list")
@@ -99,8 +122,16 @@ def test_a_bare_name_is_the_plain_row_and_a_star_is_all(standin):
 
     known = catalog.load()
     assert [row.name for row in known.select("cifar10_cnn", ["pytorch"])] == ["pytorch"]
-    assert [row.name for row in known.select("cifar10_cnn", ["pytorch[*]"])] == ["pytorch", "pytorch[compiled]", "pytorch[torch1]"]
-    assert [row.name for row in known.select("cifar10_cnn", ["keras"])] == ["keras[tensorflow]", "keras[jax]", "keras[torch]"]
+    assert [row.name for row in known.select("cifar10_cnn", ["pytorch[*]"])] == [
+        "pytorch",
+        "pytorch[compiled]",
+        "pytorch[torch1]",
+    ]
+    assert [row.name for row in known.select("cifar10_cnn", ["keras"])] == [
+        "keras[tensorflow]",
+        "keras[jax]",
+        "keras[torch]",
+    ]
     assert len(known.select("cifar10_cnn", [])) == 24
 
 
@@ -115,7 +146,11 @@ def test_runner_imports_no_framework_and_names_no_task():
 def test_doctor_tells_what_is_there(standin, tmp_path):
     done = standin.call("doctor", ROSETTA_DATA=str(tmp_path))
     assert done.returncode == 1
-    assert "environment test" in done.stdout and "GPU" in done.stdout and str(tmp_path.name) in done.stdout.replace("\n", "")
+    assert (
+        "environment test" in done.stdout
+        and "GPU" in done.stdout
+        and str(tmp_path.name) in done.stdout.replace("\n", "")
+    )
 
 
 def test_a_terminal_sees_a_live_table(standin):
@@ -123,8 +158,15 @@ def test_a_terminal_sees_a_live_table(standin):
     if shutil.which("script") is None:
         pytest.fail("the program script (util-linux) is needed")
     command = " ".join(standin.command("run", "good", "--synthetic", "--preset", "smoke", "--out", str(standin.out)))
-    done = subprocess.run(["script", "-qec", command, "/dev/null"], cwd=standin.root, env=standin.variables(TERM="xterm"),
-                          capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL)
+    done = subprocess.run(
+        ["script", "-qec", command, "/dev/null"],
+        cwd=standin.root,
+        env=standin.variables(TERM="xterm"),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        stdin=subprocess.DEVNULL,
+    )
     assert done.returncode == 0
     assert "elapsed" in done.stdout and "50.00 %" in done.stdout
     assert os.linesep + "[1/1]" not in done.stdout

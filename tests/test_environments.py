@@ -8,8 +8,10 @@ from tests.standin import one_line
 
 # A wheel of a few kilobytes; the hashes are those of its release files
 PACKAGE = "six==1.17.0"
-HASHES = ("4721f391ed90541fddacab5acf947aa0d3dc7d27b2e1e8eda2be8970586c3274",
-          "ff70335d468e7eb6ec65b95b99d3a2836546063f63acc5171de367e834932a81")
+HASHES = (
+    "4721f391ed90541fddacab5acf947aa0d3dc7d27b2e1e8eda2be8970586c3274",
+    "ff70335d468e7eb6ec65b95b99d3a2836546063f63acc5171de367e834932a81",
+)
 LOCK = f"{PACKAGE} \\\n    " + " \\\n    ".join(f"--hash=sha256:{digest}" for digest in HASHES) + "\n"
 
 
@@ -65,7 +67,9 @@ def test_cut_short_is_made_again(environment, tmp_path):
 
 def test_post_install_runs_in_the_environment(environment, standin, tmp_path):
     (standin.root / "environments" / "tiny").mkdir(parents=True)
-    (standin.root / "environments" / "tiny" / "after.py").write_text("import six, sys; open(sys.prefix + '/mark', 'w').write(six.__version__)")
+    (standin.root / "environments" / "tiny" / "after.py").write_text(
+        "import six, sys; open(sys.prefix + '/mark', 'w').write(six.__version__)"
+    )
     tiny = environment(post_install="after.py")
     tiny.provision(tmp_path / "log")
     assert (tiny.folder / ".venv" / "mark").read_text() == "1.17.0"
@@ -80,10 +84,16 @@ def test_post_install_that_fails_is_told(environment, standin, tmp_path):
         environment(post_install="after.py").provision(tmp_path / "log")
 
 
-@pytest.mark.parametrize("keys, reason", [
-    ({"needs": ["no-such-compiler"]}, "environment tiny needs no-such-compiler on this machine"),
-    ({"python": "3.4"}, "environment tiny needs Python 3.4, which uv does not offer: install it with pyenv or conda, or name an interpreter"),
-])
+@pytest.mark.parametrize(
+    "keys, reason",
+    [
+        ({"needs": ["no-such-compiler"]}, "environment tiny needs no-such-compiler on this machine"),
+        (
+            {"python": "3.4"},
+            "environment tiny needs Python 3.4, which uv does not offer: install it with pyenv or conda, or name an interpreter",
+        ),
+    ],
+)
 def test_what_the_machine_lacks_is_a_skipped_row(environment, standin, keys, reason):
     environment(**keys)
     standin.catalog(standin.entry("good", environment="tiny"))

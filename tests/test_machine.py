@@ -19,9 +19,15 @@ def two_gpus(monkeypatch):
     monkeypatch.delenv("ROSETTA_MACHINE", raising=False)
     memory = SimpleNamespace(total=16 * 2**30, used=2**30)
     answers = {
-        "nvmlInit": lambda: None, "nvmlShutdown": lambda: None, "nvmlSystemGetDriverVersion": lambda: "580.1",
-        "nvmlSystemGetCudaDriverVersion": lambda: 13020, "nvmlDeviceGetCount": lambda: 2, "nvmlDeviceGetHandleByIndex": lambda index: index,
-        "nvmlDeviceGetHandleByUUID": lambda uuid: 1, "nvmlDeviceGetName": lambda handle: f"Tesla V{handle}", "nvmlDeviceGetMemoryInfo": lambda handle: memory,
+        "nvmlInit": lambda: None,
+        "nvmlShutdown": lambda: None,
+        "nvmlSystemGetDriverVersion": lambda: "580.1",
+        "nvmlSystemGetCudaDriverVersion": lambda: 13020,
+        "nvmlDeviceGetCount": lambda: 2,
+        "nvmlDeviceGetHandleByIndex": lambda index: index,
+        "nvmlDeviceGetHandleByUUID": lambda uuid: 1,
+        "nvmlDeviceGetName": lambda handle: f"Tesla V{handle}",
+        "nvmlDeviceGetMemoryInfo": lambda handle: memory,
     }
     for name, answer in answers.items():
         monkeypatch.setattr(pynvml, name, answer)
@@ -30,11 +36,17 @@ def two_gpus(monkeypatch):
 
 def test_gpus_are_described(two_gpus):
     here = machine.describe()
-    assert [(gpu.name, gpu.driver, gpu.cuda, gpu.memory) for gpu in here.gpus] == [("Tesla V0", "580.1", "13.2", 16 * 2**30), ("Tesla V1", "580.1", "13.2", 16 * 2**30)]
+    assert [(gpu.name, gpu.driver, gpu.cuda, gpu.memory) for gpu in here.gpus] == [
+        ("Tesla V0", "580.1", "13.2", 16 * 2**30),
+        ("Tesla V1", "580.1", "13.2", 16 * 2**30),
+    ]
     assert here.name == "2x-tesla-v0"
 
 
-@pytest.mark.parametrize("visible, names", [("1", ["Tesla V1"]), ("1,0", ["Tesla V1", "Tesla V0"]), ("GPU-abc", ["Tesla V1"]), ("", []), ("-1", [])])
+@pytest.mark.parametrize(
+    "visible, names",
+    [("1", ["Tesla V1"]), ("1,0", ["Tesla V1", "Tesla V0"]), ("GPU-abc", ["Tesla V1"]), ("", []), ("-1", [])],
+)
 def test_only_visible_gpus_count(two_gpus, monkeypatch, visible, names):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
     assert [gpu.name for gpu in machine.gpus()] == names
@@ -43,6 +55,7 @@ def test_only_visible_gpus_count(two_gpus, monkeypatch, visible, names):
 def test_no_driver_is_no_gpu(monkeypatch):
     def fail():
         raise pynvml.NVMLError(pynvml.NVML_ERROR_LIBRARY_NOT_FOUND)
+
     monkeypatch.setattr(pynvml, "nvmlInit", fail)
     assert machine.gpus() == []
 

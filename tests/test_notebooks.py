@@ -9,7 +9,18 @@ from rosetta import catalog
 
 ROLES = ["parameters", "setup", "data", "model", "weights", "optimizer", "train", "evaluate", "record"]
 SECTIONS = ["Parameters", "Setup", "Data", "Model", "Weights", "Loss and optimizer", "Training", "Evaluation", "Result"]
-COMMON_PARAMETERS = ["EPOCHS", "BATCHSIZE", "LR", "MOMENTUM", "SEED", "N_TRAIN", "N_TEST", "DATA_DIR", "SYNTHETIC", "DROPOUT"]
+COMMON_PARAMETERS = [
+    "EPOCHS",
+    "BATCHSIZE",
+    "LR",
+    "MOMENTUM",
+    "SEED",
+    "N_TRAIN",
+    "N_TEST",
+    "DATA_DIR",
+    "SYNTHETIC",
+    "DROPOUT",
+]
 
 ROWS = catalog.load().rows("cifar10_cnn")
 PATHS = sorted({row.notebook for row in ROWS})
@@ -45,10 +56,25 @@ def test_same_sections_in_order_each_with_prose(notebook):
 
 def test_parameters_that_every_notebook_takes(notebook):
     tree = ast.parse(code(notebook)[0].source)
-    bound = {alias.asname or alias.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names}
-    bound |= {name.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) for name in [node]}
+    bound = {
+        alias.asname or alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    bound |= {
+        name.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+        for name in [node]
+    }
     assert set(COMMON_PARAMETERS) <= bound
-    used = {name.id for cell in code(notebook)[1:] for name in ast.walk(ast.parse(cell.source)) if isinstance(name, ast.Name)}
+    used = {
+        name.id
+        for cell in code(notebook)[1:]
+        for name in ast.walk(ast.parse(cell.source))
+        if isinstance(name, ast.Name)
+    }
     assert set(COMMON_PARAMETERS) <= used, "a parameter that nothing reads"
 
 

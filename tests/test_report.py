@@ -12,23 +12,48 @@ HERE = Machine(name="here", cpu="CPU", cores=2, memory=2**34, os="Linux")
 
 
 def make(name="pytorch", variant=None, preset="quick", status="ok", synthetic=False, **more) -> Record:
-    metrics = Metrics(accuracy=0.25, train_s=12.3, epoch_s=[7.0, 5.3], first_epoch_s=7.0, steady_epoch_s=5.3, images_per_s=943.4, peak_rss=2**30)
-    return Record(**{
-        "task": "cifar10_cnn", "framework": name, "variant": variant, "title": name, "environment": "torch", "preset": preset, "status": status,
-        "started": datetime(2026, 11, 21, tzinfo=UTC), "notebook": Notebook(path="x.ipynb", sha256="0", executed="pytorch.ipynb"), "machine": HERE,
-        "device": "cpu", "dataset": Dataset(name="CIFAR-10", synthetic=synthetic, n_train=5000, n_test=10000), "versions": {"python": "3.11.7", "torch": "2.13.0"},
-        "params": {"EPOCHS": 2, "BATCHSIZE": 64}, "metrics": metrics} | more)
+    metrics = Metrics(
+        accuracy=0.25,
+        train_s=12.3,
+        epoch_s=[7.0, 5.3],
+        first_epoch_s=7.0,
+        steady_epoch_s=5.3,
+        images_per_s=943.4,
+        peak_rss=2**30,
+    )
+    return Record(
+        **{
+            "task": "cifar10_cnn",
+            "framework": name,
+            "variant": variant,
+            "title": name,
+            "environment": "torch",
+            "preset": preset,
+            "status": status,
+            "started": datetime(2026, 11, 21, tzinfo=UTC),
+            "notebook": Notebook(path="x.ipynb", sha256="0", executed="pytorch.ipynb"),
+            "machine": HERE,
+            "device": "cpu",
+            "dataset": Dataset(name="CIFAR-10", synthetic=synthetic, n_train=5000, n_test=10000),
+            "versions": {"python": "3.11.7", "torch": "2.13.0"},
+            "params": {"EPOCHS": 2, "BATCHSIZE": 64},
+            "metrics": metrics,
+        }
+        | more
+    )
 
 
 @pytest.fixture
 def page(tmp_path):
     """Writes records, returns the page made from them."""
+
     def write(*given: Record) -> str:
         for record in given:
             column = records.folder(tmp_path, record.machine.name, record.task, record.preset, record.dataset.synthetic)
             stem = record.framework if record.variant is None else f"{record.framework}-{record.variant}"
             records.write(record, column, stem)
         return report.write(catalog.load(), tmp_path).read_text()
+
     return write
 
 
@@ -63,7 +88,10 @@ def test_presets_and_machines_are_columns_of_their_own(page):
 
 
 def test_reasons_of_unfinished_rows_are_text_not_markup(page):
-    text = page(make(status="failed", error="<script>alert(1)</script> | [x](y)"), make("chainer", status="skipped", error="needs g++"))
+    text = page(
+        make(status="failed", error="<script>alert(1)</script> | [x](y)"),
+        make("chainer", status="skipped", error="needs g++"),
+    )
     assert "<script>" not in text and "&lt;script&gt;" in text and "&#124;" in text
     assert "| skipped | needs g++ |" in text
 

@@ -1,7 +1,7 @@
 """Runs of well and badly behaved notebooks: what is recorded, what is kept, what is left behind."""
 
-import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -10,7 +10,7 @@ import nbformat
 import psutil
 import pytest
 
-from tests.standin import one_line
+from tests.standin import ROOT, one_line
 
 
 def test_good_run_leaves_record_notebook_and_table(standin):
@@ -37,14 +37,17 @@ def test_nothing_kept_names_a_path_of_the_machine(standin):
             assert str(standin.root) not in file.read_text(), file
 
 
-@pytest.mark.parametrize("row, status, error", [
-    ("raises", "failed", "RuntimeError: no kernel image is available (in the cell train)"),
-    ("segfault", "crashed", "the kernel died (in the cell train)"),
-    ("exits", "crashed", "the kernel died (in the cell train)"),
-    ("diverges", "diverged", "the loss is not a finite number from epoch 1 on"),
-    ("miscounts", "failed", "not the network of this task: parameters is 7, expected 3,441,592"),
-    ("silent", "failed", "the notebook ended without a record"),
-])
+@pytest.mark.parametrize(
+    "row, status, error",
+    [
+        ("raises", "failed", "RuntimeError: no kernel image is available (in the cell train)"),
+        ("segfault", "crashed", "the kernel died (in the cell train)"),
+        ("exits", "crashed", "the kernel died (in the cell train)"),
+        ("diverges", "diverged", "the loss is not a finite number from epoch 1 on"),
+        ("miscounts", "failed", "not the network of this task: parameters is 7, expected 3,441,592"),
+        ("silent", "failed", "the notebook ended without a record"),
+    ],
+)
 def test_bad_notebook_is_a_record_and_the_batch_goes_on(standin, row, status, error):
     done = standin.run("good", row)
     assert done.returncode == 1
@@ -84,7 +87,9 @@ def test_success_takes_an_earlier_failure_away(standin):
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
 def test_interrupt_keeps_finished_rows_and_leaves_no_process(standin, how):
     command = standin.command("run", "good[*]", "--synthetic", "--preset", "smoke", "--out", str(standin.out))
-    runner = subprocess.Popen(command, cwd=standin.root, env=standin.variables(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    runner = subprocess.Popen(
+        command, cwd=standin.root, env=standin.variables(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
     for line in runner.stdout:
         if "good[slow]: starting" in line:
             break
@@ -117,7 +122,13 @@ def test_disk_full_while_a_record_is_written(standin):
     """/dev/full cannot hold a folder, so a small file system of its own would need root: the write is refused by a limit on file size instead."""
     assert standin.run("good").returncode == 0
     before = standin.record("good")
-    limited = ["bash", "-c", 'trap "" XFSZ; ulimit -f 1; exec "$@"', "bash", *standin.command("report", "--out", str(standin.out), own_python=False)]
+    limited = [
+        "bash",
+        "-c",
+        'trap "" XFSZ; ulimit -f 1; exec "$@"',
+        "bash",
+        *standin.command("report", "--out", str(standin.out), own_python=False),
+    ]
     (standin.out / "results.md").unlink()
     done = subprocess.run(limited, cwd=standin.root, env=standin.variables(), capture_output=True, text=True)
     assert done.returncode == 2
@@ -146,12 +157,14 @@ def test_threads_limit_the_kernel(standin):
     assert record["metrics"]["accuracy"] == 0.01 and record["device"] == "1" and record["threads"] == 1
 
 
-def test_record_holds_what_is_documented(standin):
-    from rosetta.records import Record
+def test_every_field_of_a_record_is_documented(standin):
+    from rosetta.records import Gpu, Metrics, Record
 
+    page = (ROOT / "docs" / "records.md").read_text()
+    fields = {field.alias or name for model in (Record, Metrics, Gpu) for name, field in model.model_fields.items()}
+    assert all(re.search(rf"[`.]{name}\b", page) for name in fields)
     standin.run("good")
-    data = json.loads((standin.column() / "good.json").read_text())
-    assert set(data) == {field.alias or name for name, field in Record.model_fields.items()}
+    assert set(standin.record("good")) == {field.alias or name for name, field in Record.model_fields.items()}
 
 
 def processes_below(standin) -> list[psutil.Process]:
@@ -159,8 +172,13 @@ def processes_below(standin) -> list[psutil.Process]:
     found = []
     for process in psutil.process_iter():
         try:
-            if process.pid != os.getpid() and process.environ().get("ROSETTA_RUN") and process.environ().get("PWD", "") and str(standin.root) in (
-                    process.cwd() + " ".join(process.cmdline())) and process.status() != psutil.STATUS_ZOMBIE:
+            if (
+                process.pid != os.getpid()
+                and process.environ().get("ROSETTA_RUN")
+                and process.environ().get("PWD", "")
+                and str(standin.root) in (process.cwd() + " ".join(process.cmdline()))
+                and process.status() != psutil.STATUS_ZOMBIE
+            ):
                 found.append(process)
         except psutil.Error:
             continue

@@ -18,7 +18,10 @@ ROWS = KNOWN.rows(TASK)
 
 # One epoch of 5,000 real images must beat 20 % (guessing: 10 %). These rows take too long for that on 2 cores:
 FLOOR = {"EPOCHS": 1, "N_TRAIN": 5000, "N_TEST": 1000}
-TOO_SLOW_FOR_THE_FLOOR = {"tinygrad": {"EPOCHS": 2, "N_TRAIN": 336, "N_TEST": 100}, "mlx": {"EPOCHS": 2, "N_TRAIN": 80, "N_TEST": 20}}
+TOO_SLOW_FOR_THE_FLOOR = {
+    "tinygrad": {"EPOCHS": 2, "N_TRAIN": 336, "N_TEST": 100},
+    "mlx": {"EPOCHS": 2, "N_TRAIN": 80, "N_TEST": 20},
+}
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +40,7 @@ def test_row_trains(row, kernels, missing, tmp_path):
     if not real and os.environ.get("CI"):
         pytest.fail("ROSETTA_DATA must name the real data in CI")
     size = TOO_SLOW_FOR_THE_FLOOR.get(row.framework, FLOOR)
-    plan, = make(KNOWN, [row], "smoke", size, gpu=False, synthetic=not real, timeout_s=1200)
+    (plan,) = make(KNOWN, [row], "smoke", size, gpu=False, synthetic=not real, timeout_s=1200)
     run = execute(plan, kernels, machine.describe(), watch=lambda progress: None)
     try:
         check(run.record, run.log.read_text(errors="replace") if run.log.exists() else "", floor=real and size is FLOOR)
@@ -51,7 +54,9 @@ def check(record: Record, log: str, floor: bool) -> None:
     assert metrics.parameters == 3_441_592
     assert record.dataset.n_train == record.params["N_TRAIN"] and record.dataset.n_test == record.params["N_TEST"]
     # accuracy is a whole number of the test images
-    assert metrics.accuracy * record.dataset.n_test == pytest.approx(round(metrics.accuracy * record.dataset.n_test), abs=1e-6)
+    assert metrics.accuracy * record.dataset.n_test == pytest.approx(
+        round(metrics.accuracy * record.dataset.n_test), abs=1e-6
+    )
     assert len(metrics.loss) == len(metrics.epoch_s) == record.params["EPOCHS"]
     assert metrics.train_s > 0 and metrics.data_s > 0 and metrics.build_s > 0 and metrics.evaluate_s > 0
     if len(metrics.loss) > 1:

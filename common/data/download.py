@@ -1,0 +1,98 @@
+"""Where a data set lies on this machine, and how it gets there: one archive, downloaded once, checked, then unpacked."""
+import hashlib
+import os
+import sys
+from collections import namedtuple
+
+from common.data.errors import DataError
+from common.data.lock import locked
+from common.data.transfer import fetch_file
+from common.data.unpack import unpack
+
+# url: of a gzipped tar; size: in bytes; sha256: 64 hex digits; folder: the one it holds; members: files needed of that folder
+Archive = namedtuple("Archive", "url size sha256 folder members")
+
+VARIABLE = "ROSETTA_DATA"
+
+
+def locate(archive, data_dir=None, fetch=True):
+    """The folder (absolute path) that holds the archive's members, which is the first given of these, and no other:
+
+    data_dir, then the variable ROSETTA_DATA: the extracted folder or the one that holds it; never written to.
+    Then the user's cache: the archive is downloaded into it when it is not there; with fetch=False that is an error.
+    Raises DataError when the members are not there or cannot be brought there.
+    """
+    if data_dir:
+        return _given(archive, os.fspath(data_dir), "DATA_DIR")
+    if os.environ.get(VARIABLE):
+        return _given(archive, os.environ[VARIABLE], VARIABLE)
+    cache = cache_folder()
+    folder = os.path.join(cache, archive.folder)
+    if not _missing(archive, folder):
+        return folder
+    if not fetch:
+        raise DataError("%s is not there yet: a run would download %s (%.0f MB)" % (folder, archive.url, archive.size / 1e6))
+    try:
+        _bring(archive, cache, folder)
+    except OSError as error:
+        raise DataError("cannot store %s in %s: %s; make room or allow writing there, or %s" % (
+            archive.folder, cache, error.strerror or error, _advice())) from None
+    return folder
+
+
+def cache_folder():
+    """The folder for downloads of this user: ``rosetta`` in the place that the operating system has for caches."""
+    if sys.platform == "win32":
+        parent = os.environ.get("LOCALAPPDATA") or os.path.join("~", "AppData", "Local")
+    elif sys.platform == "darwin":
+        parent = os.path.join("~", "Library", "Caches")
+    else:
+        parent = os.environ.get("XDG_CACHE_HOME") or os.path.join("~", ".cache")
+    return os.path.join(os.path.abspath(os.path.expanduser(parent)), "rosetta")
+
+
+def _given(archive, path, source):
+    """The folder with all members: the path that the user gave, or the archive's folder in it."""
+    path = os.path.abspath(os.path.expanduser(path))
+    candidates = [path, os.path.join(path, archive.folder)]
+    missing = min((_missing(archive, folder) for folder in candidates), key=len)
+    for folder in candidates:
+        if not _missing(archive, folder):
+            return folder
+    wrong = "does not exist" if not os.path.isdir(path) else "(and %s in it) lacks %s" % (archive.folder, ", ".join(missing))
+    raise DataError("the folder %s given as %s %s; unpack %s there, or give no folder to have it downloaded" % (
+        path, source, wrong, archive.url))
+
+
+def _missing(archive, folder):
+    return [name for name in archive.members if not os.path.isfile(os.path.join(folder, name))]
+
+
+def _bring(archive, cache, folder):
+    """Download, check and unpack, one process at a time; the one that waited finds the work done."""
+    os.makedirs(cache, exist_ok=True)
+    with locked(folder + ".lock", "another process is downloading %s: waiting for it" % archive.folder):
+        if not _missing(archive, folder):
+            return
+        part = os.path.join(cache, os.path.basename(archive.url) + ".part")
+        fetch_file(archive.url, part, archive.size, _advice())
+        _check(archive, part)
+        unpack(part, archive.folder, archive.members, folder)
+        os.remove(part)
+
+
+def _check(archive, part):
+    """Delete the file when it is not the archive that was meant, so that the next run starts afresh."""
+    digest = hashlib.sha256()
+    with open(part, "rb") as file:
+        for block in iter(lambda: file.read(1 << 20), b""):
+            digest.update(block)
+    if digest.hexdigest() != archive.sha256:
+        os.remove(part)
+        raise DataError("%s came with the SHA-256 %s instead of %s and was deleted: run again, or %s" % (
+            archive.url, digest.hexdigest(), archive.sha256, _advice()))
+
+
+def _advice():
+    return ("give the folder of the unpacked files: DATA_DIR in a notebook, --data-dir of run_all.py, "
+            "or the variable %s" % VARIABLE)

@@ -1,0 +1,99 @@
+"""Bring one file over HTTP, going on where an earlier attempt stopped."""
+import contextlib
+import http.client
+import os
+import sys
+import urllib.error
+import urllib.request
+
+from common.data.errors import DataError
+
+TIMEOUT_S = 30      # without a byte from the server
+BLOCK = 1 << 16     # bytes read at once
+BAR = 30            # characters
+
+
+def fetch_file(url, path, size, advice):
+    """Complete the file at path to size bytes from the url; bytes that are there already are not asked for again.
+
+    advice: what else the user can do, for the messages. Raises DataError when the server cannot be reached, stops early
+    or offers a file of another size (what has come is kept for the next attempt), OSError when the file cannot be written.
+    """
+    have = os.path.getsize(path) if os.path.exists(path) else 0
+    if have > size:
+        os.remove(path)
+        have = 0
+    if have == size:
+        return
+    headers = {"Range": "bytes=%d-" % have} if have else {}
+    with _explained(url, advice):
+        answer = urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=TIMEOUT_S)
+    with contextlib.closing(answer):
+        if answer.getcode() != 206:    # the whole file, whatever range was asked for
+            have = 0
+        _expect(url, size, have, answer.headers.get("Content-Length"))
+        have = _append(url, path, have, size, answer, advice)
+    if have < size:
+        raise DataError("%s stopped after %d of %d bytes: run again to go on from there, or %s" % (url, have, size, advice))
+
+
+def _expect(url, size, have, length):
+    """Refuse an answer of another length before a byte of it is stored: a login page, say, or a new edition."""
+    if length is not None and have + int(length) != size:
+        raise DataError("%s offers %d bytes instead of %d: it is not the file that is meant" % (url, have + int(length), size))
+
+
+def _append(url, path, have, size, answer, advice):
+    """Write the answer's bytes from position have on; returns how many bytes the file has then."""
+    progress = Progress(os.path.basename(url), size)
+    with contextlib.closing(progress), open(path, "r+b" if have else "wb") as file:
+        file.seek(have)
+        while have < size:
+            with _explained(url, advice):
+                block = answer.read(min(BLOCK, size - have))
+            if not block:
+                break
+            file.write(block)
+            have += len(block)
+            progress.show(have)
+    return have
+
+
+@contextlib.contextmanager
+def _explained(url, advice):
+    """Turn an error of the network into one line that says what to do."""
+    try:
+        yield
+    except (OSError, http.client.HTTPException) as error:
+        reason = " ".join(str(error).split()) or type(error).__name__
+        message = "cannot download %s (%s); run again when the network is there, or %s" % (url, reason, advice)
+        raise DataError(message) from None    # urllib's own traceback would fill a screen
+
+
+class Progress(object):
+    """Progress of a download on standard error: a bar on a terminal, elsewhere a line every 10 %."""
+
+    def __init__(self, name, size):
+        self.name, self.size = name, size    # size in bytes
+        self.redraws = sys.stderr.isatty()
+        self.shown = None                    # the last step written: 1 % of a bar, 10 % of lines
+
+    def show(self, have):
+        """have: bytes that have come so far."""
+        percent = 100 * have // self.size
+        step = percent if self.redraws else percent // 10
+        if step == self.shown:
+            return
+        self.shown = step
+        text = "%s %3d %%  %.1f of %.1f MB" % (self.name, percent, have / 1e6, self.size / 1e6)
+        if self.redraws:
+            filled = BAR * have // self.size
+            sys.stderr.write("\r[%s%s] %s" % ("#" * filled, "-" * (BAR - filled), text))
+        else:
+            sys.stderr.write(text + "\n")
+        sys.stderr.flush()
+
+    def close(self):
+        """Leave the line of the bar."""
+        if self.redraws and self.shown is not None:
+            sys.stderr.write("\n")

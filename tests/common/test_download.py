@@ -1,0 +1,186 @@
+"""Downloads: whatever happens, the folder is complete or absent, and the message is one line."""
+import builtins
+import errno
+import io
+import os
+import socket
+import subprocess
+import sys
+import time
+
+import pytest
+
+from common.data import download, lock, transfer
+from common.data.download import locate
+from tests.common.archives import FILES, NOWHERE, complete, describe, left, refused
+
+
+def test_a_download_leaves_the_expected_files_and_nothing_else(archive, cache, server):
+    folder = locate(archive)
+    assert folder == str(cache / "tiny") and complete(folder)
+    assert left(cache) == ["tiny"]
+
+
+def test_data_that_is_there_is_not_downloaded_again(archive, cache, server):
+    assert locate(archive) == locate(archive) == locate(archive, fetch=False)
+    assert server.asked == [None]
+
+
+def test_a_folder_that_lacks_a_file_is_downloaded_again(archive, cache, server):
+    (cache / "tiny").mkdir(parents=True)
+    (cache / "tiny" / "one.bin").write_bytes(FILES["one.bin"])
+    assert complete(locate(archive))
+
+
+def test_without_fetch_the_message_says_what_a_run_would_download(cache):
+    message = refused(NOWHERE._replace(size=170052171), fetch=False)
+    assert "not there yet" in message and NOWHERE.url in message and "170 MB" in message
+    assert not cache.exists()
+
+
+def test_a_broken_download_goes_on_where_it_stopped(archive, cache, server):
+    server.stops_after = 1000
+    message = refused(archive)
+    assert "1000 of %d bytes" % archive.size in message or "IncompleteRead" in message
+    assert left(cache) == ["tiny.tar.gz.part"]
+    server.stops_after = None
+    assert complete(locate(archive))
+    assert server.asked == [None, "bytes=1000-"]
+
+
+def test_a_server_that_ignores_the_range_sends_the_whole(archive, cache, server):
+    cache.mkdir(parents=True)
+    (cache / "tiny.tar.gz.part").write_bytes(server.content[:1000])
+    server.ranges = False
+    assert complete(locate(archive))
+    assert server.asked == ["bytes=1000-"]
+
+
+@pytest.mark.parametrize("surplus, requests", [(b"", []), (b"surplus", [None])])
+def test_a_whole_part_file_is_only_checked_and_a_longer_one_is_dropped(archive, cache, server, surplus, requests):
+    cache.mkdir(parents=True)
+    (cache / "tiny.tar.gz.part").write_bytes(server.content + surplus)
+    assert complete(locate(archive))
+    assert server.asked == requests
+
+
+def test_folders_of_a_process_that_was_killed_are_cleaned(archive, cache):
+    (cache / "tiny.unpacking").mkdir(parents=True)
+    (cache / "tiny.unpacking" / "one.bin").write_bytes(b"half")
+    assert complete(locate(archive))
+    assert left(cache) == ["tiny"]
+
+
+def test_two_processes_download_once(archive, cache, server):
+    code = "from common.data.download import Archive, locate; print(locate(%r))" % (archive,)
+    server.may_answer.clear()
+    first = start(code)
+    while not server.asked:
+        assert first.poll() is None
+        time.sleep(0.01)
+    second = start(code)
+    assert second.stderr.readline() == "another process is downloading tiny: waiting for it\n"
+    time.sleep(3 * lock.POLL_S)    # time enough to say it again, which it must not
+    server.may_answer.set()
+    for process, said in ((first, "tiny.tar.gz 100 %  0.1 of 0.1 MB\n"), (second, "")):
+        out, err = process.communicate(timeout=30)
+        assert out.strip() == str(cache / "tiny") and err.endswith(said) and "waiting" not in err
+    assert complete(str(cache / "tiny")) and server.asked == [None]
+
+
+@pytest.mark.skipif(lock.fcntl is None, reason="Windows locks in another way")
+@pytest.mark.parametrize("error, works", [(errno.ENOSYS, True), (errno.EIO, False)])
+def test_a_file_system_without_locks_is_used_without(archive, cache, monkeypatch, error, works):
+    def no_lock(*args):
+        raise OSError(error, os.strerror(error))
+
+    monkeypatch.setattr(lock.fcntl, "flock", no_lock)
+    if works:
+        assert complete(locate(archive))
+    else:
+        assert os.strerror(error) in refused(archive)
+
+
+def start(code):
+    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(download.__file__))))
+    return subprocess.Popen([sys.executable, "-c", code], cwd=root, universal_newlines=True,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+# Servers and archives that are not as they should be
+
+def test_a_wrong_checksum_deletes_the_file(archive, cache):
+    message = refused(archive._replace(sha256="0" * 64))
+    assert archive.sha256 in message and archive.url in message
+    assert left(cache) == []
+
+
+def test_another_size_is_refused_before_anything_is_stored(archive, cache):
+    assert "instead of %d" % (archive.size + 1) in refused(archive._replace(size=archive.size + 1))
+    assert left(cache) == []
+
+
+def test_offline_is_one_line_with_the_url_and_the_ways_out(cache):
+    with socket.socket() as listener:    # a port that no server has, since it is bound but does not listen
+        listener.bind(("127.0.0.1", 0))
+        archive = describe(b"content", listener.getsockname()[1])
+        message = refused(archive)
+    for part in (archive.url, "DATA_DIR", "--data-dir", "ROSETTA_DATA", "refused"):
+        assert part in message
+
+
+def test_a_server_that_is_silent_does_not_hang_the_run(archive, cache, server, monkeypatch):
+    monkeypatch.setattr(transfer, "TIMEOUT_S", 0.05)
+    server.may_answer.clear()
+    assert "timed out" in refused(archive)
+
+
+# Disks
+
+@pytest.mark.parametrize("full", [".part", "two.bin"])
+def test_a_full_disk_is_one_line_and_the_next_run_goes_on(archive, cache, server, monkeypatch, full):
+    class FullDisk(io.BytesIO):
+        def write(self, block):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    real = builtins.open
+    with monkeypatch.context() as patch:
+        patch.setattr(builtins, "open", lambda path, mode="r", *rest, **more: (
+            FullDisk() if str(path).endswith(full) and "w" in mode else real(path, mode, *rest, **more)))
+        message = refused(archive)
+    assert os.strerror(errno.ENOSPC) in message and str(cache) in message and "ROSETTA_DATA" in message
+    assert "tiny" not in left(cache) and "tiny.unpacking" not in left(cache)
+    assert complete(locate(archive))
+
+
+def test_a_cache_that_cannot_be_made_is_one_line(archive, cache):
+    cache.parent.parent.mkdir(parents=True, exist_ok=True)
+    cache.parent.write_bytes(b"a file where a folder must be")
+    assert str(cache) in refused(archive)
+
+
+# Progress
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def drawn(stream, monkeypatch):
+    monkeypatch.setattr(transfer.sys, "stderr", stream)
+    progress = transfer.Progress("tiny.tar.gz", 200000000)
+    for have in range(0, 200000001, 500000):
+        progress.show(have)
+    progress.close()
+    return stream.getvalue()
+
+
+def test_a_terminal_shows_a_bar_in_place(monkeypatch):
+    text = drawn(Terminal(), monkeypatch)
+    assert text.count("\r") == 101 and text.count("\n") == 1
+    assert "\r[%s%s] tiny.tar.gz  50 %%  100.0 of 200.0 MB" % ("#" * 15, "-" * 15) in text
+
+
+def test_a_log_file_gets_a_line_every_10_percent(monkeypatch):
+    lines = drawn(io.StringIO(), monkeypatch).splitlines()
+    assert len(lines) == 11 and lines[5] == "tiny.tar.gz  50 %  100.0 of 200.0 MB"

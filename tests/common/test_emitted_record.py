@@ -1,0 +1,93 @@
+"""The lines a run prints and the record it leaves, as a runner and a reader see them."""
+import json
+import sys
+import types
+
+import numpy as np
+import pytest
+
+from common import record as module
+from common.data import cifar10
+from common.record import MIME, EpochLog, record
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock that the test sets: clock.now in seconds."""
+    fake = types.SimpleNamespace(now=100.0)
+    monkeypatch.setattr(module.time, "perf_counter", lambda: fake.now)
+    return fake
+
+
+@pytest.fixture
+def shown(monkeypatch):
+    """Run as if in a notebook: the list of what was displayed, as (bundle, raw)."""
+    displayed = []
+    ipython = types.ModuleType("IPython")
+    ipython.get_ipython = lambda: object()
+    ipython.display = types.ModuleType("IPython.display")
+    ipython.display.display = lambda bundle, raw=False: displayed.append((bundle, raw))
+    monkeypatch.setitem(sys.modules, "IPython", ipython)
+    monkeypatch.setitem(sys.modules, "IPython.display", ipython.display)
+    return displayed
+
+
+@pytest.fixture
+def log(clock):
+    return two_epochs(clock)
+
+
+def two_epochs(clock):
+    """The log of epochs that took 2 s and 1.5 s."""
+    made = EpochLog(2)
+    for loss, seconds in ((1.5, 2), (np.float32(0.75), 1.5)):
+        clock.now += seconds
+        made.epoch(loss)
+    return made
+
+
+def test_an_epoch_is_one_line_and_its_time(clock, capsys):
+    log = two_epochs(clock)
+    assert capsys.readouterr().out == "epoch 1/2  loss 1.5000  2.00 s\nepoch 2/2  loss 0.7500  1.50 s\n"
+    assert log.epoch_s == [2, 1.5] and log.loss == [1.5, 0.75]
+    assert all(type(loss) is float for loss in log.loss)
+
+
+@pytest.mark.parametrize("loss", ["no number", None, [1.0, 2.0]])
+def test_a_loss_that_is_no_number_is_an_error(loss):
+    with pytest.raises((TypeError, ValueError)):
+        EpochLog(1).epoch(loss)
+
+
+def test_a_notebook_carries_the_record_beside_its_text(log, shown):
+    cifar10.load("NCHW", n_train=50, n_test=20, synthetic=True)
+    record(log, accuracy=np.float32(0.75), parameters=np.int64(3441592), frameworks=[np], device="cpu")
+    [(bundle, raw)] = shown
+    assert raw and sorted(bundle) == sorted([MIME, "text/plain"])
+    facts = json.loads(json.dumps(bundle[MIME], allow_nan=False))
+    assert facts["schema"] == module.SCHEMA
+    assert (facts["accuracy"], facts["parameters"], facts["device"]) == (0.75, 3441592, "cpu")
+    assert (facts["loss"], facts["epoch_s"], facts["train_s"]) == ([1.5, 0.75], [2, 1.5], 3.5)
+    assert facts["versions"]["numpy"] == np.__version__
+    assert facts["dataset"] == {"name": "CIFAR-10", "synthetic": True, "n_train": 50, "n_test": 20}
+    assert bundle["text/plain"].startswith("accuracy 75.00 % on 20 synthetic test images, 2 epochs in 3.5 s on cpu\npython ")
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
+def test_numbers_that_json_cannot_hold_become_null(log, shown, bad):
+    log.epoch(bad)
+    record(log, accuracy=bad, parameters=1, frameworks=[], device="cpu")
+    [(bundle, _)] = shown
+    facts = json.loads(json.dumps(bundle[MIME], allow_nan=False))
+    assert facts["accuracy"] is None and facts["loss"] == [1.5, 0.75, None]
+    assert bundle["text/plain"].startswith("no accuracy on ")
+
+
+@pytest.mark.parametrize("installed", [True, False])
+def test_a_plain_script_prints_the_text(log, shown, monkeypatch, capsys, installed):
+    if installed:
+        monkeypatch.setattr(sys.modules["IPython"], "get_ipython", lambda: None)
+    else:
+        monkeypatch.setitem(sys.modules, "IPython", None)
+    record(log, accuracy=0.5, parameters=1, frameworks=[], device="cpu")
+    assert shown == [] and "accuracy 50.00 %" in capsys.readouterr().out
