@@ -58,7 +58,7 @@ class Environment:
         """SHA-256 over everything that decides what is in the environment."""
         files = [self.folder / name for name in ("environment.toml", "requirements.in", "requirements.txt")]
         if self._post_install:
-            files += [self._post_install, *sorted(ENVIRONMENTS.glob("*.py"))]
+            files.append(self._post_install)
         digest = hashlib.sha256()
         for file in files:
             digest.update(file.name.encode() + b"\0" + file.read_bytes())

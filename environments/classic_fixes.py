@@ -1,0 +1,146 @@
+#!/usr/bin/env python
+"""Make Lasagne 0.1 and CNTK 2.7 importable, for good, in the environment of the Python that runs this file.
+
+Both packages stopped changing years before what they stand on did. Rather than every notebook carrying a workaround,
+two small repairs go into site-packages once:
+
+* Lasagne 0.1 imports ``theano.tensor.signal.downsample``, which Theano dropped after 0.8. The module is put back; it
+  forwards to its successor, ``theano.tensor.signal.pool``.
+* CNTK 2.7 is linked to the MPI libraries of Open MPI 1.10 (``libmpi.so.12``, ``libmpi_cxx.so.1``) although only
+  training on several machines ever calls them. Unless these are on the machine, two stand-ins are compiled with gcc.
+
+Usage:  /path/to/that/environment/bin/python classic_fixes.py
+
+Whichever of the two is not installed is passed over. Running it again does no harm. Works on any Python from 3.6.
+"""
+import ctypes
+import glob
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+DOWNSAMPLE = '''\
+"""The module that Theano dropped after 0.8, for Lasagne 0.1 (written by classic_fixes.py): forwards to ``pool``."""
+from theano.tensor.signal.pool import Pool as DownsampleFactorMax, max_pool_2d_same_size, pool_2d
+
+
+def max_pool_2d(input, ds=None, ignore_border=None, st=None, padding=(0, 0), mode="max"):
+    """Pool the last two axes, by the argument names that were in use until Theano 0.8."""
+    return pool_2d(input, ws=ds, ignore_border=ignore_border, stride=st, pad=padding, mode=mode)
+'''
+
+MPI_LIBRARIES = "libmpi.so.12", "libmpi_cxx.so.1"
+
+MPI_STUB = r'''
+#include <stdio.h>
+#include <stdlib.h>
+static int refuse(const char *name) {
+    fprintf(stderr, "%s: CNTK was given stand-ins for the MPI libraries (classic_fixes.py); "
+                    "training in several processes needs Open MPI 1.10\n", name);
+    abort();
+}
+#define FUNCTION(name) int name(void) { return refuse(#name); }
+#define OBJECT(name) char name[1024];   /* communicators, data types, operations: only their address is taken */
+'''
+
+
+def folder_of(package):
+    """The folder of an installed package, found without importing it; None if it is not installed."""
+    spec = importlib.util.find_spec(package)
+    return os.path.dirname(spec.origin) if spec and spec.origin else None
+
+
+def restore_downsample(theano):
+    """Write ``theano/tensor/signal/downsample.py`` where it is missing; say what was done."""
+    path = os.path.join(theano, "tensor", "signal", "downsample.py")
+    if os.path.exists(path):
+        with open(path) as file:
+            if "classic_fixes.py" not in file.read():
+                return "Theano still has its own downsample module: nothing to do"
+    with open(path, "w") as file:
+        file.write(DOWNSAMPLE)
+    return "wrote " + path
+
+
+def open_mpi_loads():
+    """Whether the loader finds Open MPI 1.10. MPICH gives its libmpi the same file name, without these symbols."""
+    try:
+        mpi = [ctypes.CDLL(name) for name in MPI_LIBRARIES]
+    except OSError:
+        return False
+    return hasattr(mpi[0], "ompi_mpi_comm_world")
+
+
+def tool(name):
+    """The full path of a program of the build tools, or an end with a word on what is missing."""
+    path = shutil.which(name)
+    if path is None:
+        sys.exit("classic_fixes: CNTK's MPI stand-ins need '%s' (on Debian: gcc, binutils), or Open MPI 1.10" % name)
+    return path
+
+
+def undefined_mpi_symbols(libraries):
+    """Names beginning like MPI's that the given shared libraries expect from elsewhere, sorted."""
+    mpi = re.compile(r"MPI_|ompi_|_Z(N|NK|TV|TI)3MPI")
+    command = [tool("nm"), "--dynamic", "--undefined-only"] + libraries
+    lines = subprocess.check_output(command, universal_newlines=True).splitlines()
+    names = {line.split()[-1].split("@")[0] for line in lines if line.strip()}
+    return sorted(name for name in names if mpi.match(name))
+
+
+def stub_source(symbols):
+    """C source that defines every symbol: functions refuse, all but the question whether MPI runs."""
+    lines = [MPI_STUB]
+    for name in symbols:
+        if name == "MPI_Initialized":                       # CNTK asks this when a process ends
+            lines.append("int MPI_Initialized(int *flag) { *flag = 0; return 0; }")
+        elif name.startswith(("_ZTV", "_ZTI")) or re.match(r"ompi_mpi_(?!cxx_)", name):
+            lines.append("OBJECT(%s)" % name)
+        else:
+            lines.append("FUNCTION(%s)" % name)
+    return "\n".join(lines) + "\n"
+
+
+def compile_library(source, path):
+    """Compile C source to a shared library at path; a library that a process has open is replaced, not changed."""
+    command = [tool("gcc"), "-shared", "-fPIC", "-O1", "-w", "-Wl,-soname," + os.path.basename(path),
+               "-x", "c", "-", "-o", path + ".new"]
+    compiler = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
+    errors = compiler.communicate(source)[1]
+    if compiler.returncode:
+        sys.exit("classic_fixes: gcc could not build %s: %s" % (path, (errors.strip() or "no message").splitlines()[0]))
+    os.replace(path + ".new", path)
+
+
+def provide_mpi(cntk):
+    """Build the MPI stand-ins in ``cntk/libs``, where CNTK's libraries look first; say what was done."""
+    folder = os.path.join(cntk, "libs")
+    paths = [os.path.join(folder, name) for name in MPI_LIBRARIES]
+    if open_mpi_loads():
+        for path in filter(os.path.exists, paths):          # stand-ins of an earlier run would be found first
+            os.remove(path)
+        return "Open MPI 1.10 is on this machine: CNTK uses it"
+    symbols = undefined_mpi_symbols(sorted(glob.glob(os.path.join(folder, "*Cntk.*.so"))))
+    if not symbols:
+        sys.exit("classic_fixes: no MPI symbols found in %s: is this CNTK 2.7 for Linux?" % folder)
+    compile_library(stub_source(symbols), paths[0])
+    compile_library("int mpi_stand_in;\n", paths[1])
+    return "built stand-ins for %s in %s (%d symbols)" % (" and ".join(MPI_LIBRARIES), folder, len(symbols))
+
+
+def main():
+    """Repair what is installed."""
+    for package, repair in (("theano", restore_downsample), ("cntk", provide_mpi)):
+        folder = folder_of(package)
+        if folder:
+            print("classic_fixes: " + repair(folder))
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except (OSError, subprocess.CalledProcessError) as error:
+        sys.exit("classic_fixes: " + str(error))
