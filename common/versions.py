@@ -73,6 +73,8 @@ def _library_version(library, path):
     if "libcudart" in path:
         number = ctypes.c_int()
         library.cudaRuntimeGetVersion(ctypes.byref(number))
+        if not number.value:
+            raise OSError("the runtime knows no version where there is no driver")
         return "runtime", "%d.%d" % (number.value // 1000, number.value % 1000 // 10)
     library.cudnnGetVersion.restype = ctypes.c_size_t
     return "cudnn", _cudnn_version(library.cudnnGetVersion())

@@ -95,7 +95,7 @@ def stub_source(symbols):
     """C source that defines every symbol: functions refuse, all but the question whether MPI runs."""
     lines = [MPI_STUB]
     for name in symbols:
-        if name == "MPI_Initialized":                       # CNTK asks this when a process ends
+        if name == "MPI_Initialized":                       # also asked where no MPI is in use
             lines.append("int MPI_Initialized(int *flag) { *flag = 0; return 0; }")
         elif name.startswith(("_ZTV", "_ZTI")) or re.match(r"ompi_mpi_(?!cxx_)", name):
             lines.append("OBJECT(%s)" % name)
