@@ -83,7 +83,12 @@ def run(
         python=python or [],
         threads=threads,
     )
-    raise typer.Exit(commands.run(names or [], options))
+    try:
+        code = commands.run(names or [], options)
+    except KeyboardInterrupt:  # here, because Typer would end without a word
+        print("run_all.py: interrupted; finished runs are kept", file=sys.stderr)
+        code = 130
+    raise typer.Exit(code)
 
 
 @app.command("list")
@@ -117,6 +122,3 @@ def main() -> None:
     except RosettaError as error:
         print(f"run_all.py: {error}", file=sys.stderr)
         sys.exit(2)
-    except KeyboardInterrupt:
-        print("run_all.py: interrupted; finished runs are kept", file=sys.stderr)
-        sys.exit(130)

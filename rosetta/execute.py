@@ -171,8 +171,9 @@ def _fill(record: Record, facts: dict, seconds: dict[str, float]) -> None:
     if metrics.epoch_s:
         metrics.first_epoch_s = metrics.epoch_s[0]
         metrics.steady_epoch_s = round(median(metrics.epoch_s[1:]), 4) if metrics.epoch_s[1:] else None
-        if record.dataset.n_train:
-            metrics.images_per_s = round(record.dataset.n_train / (metrics.steady_epoch_s or metrics.first_epoch_s), 1)
+        seconds = metrics.steady_epoch_s or metrics.first_epoch_s
+        if record.dataset.n_train and seconds:
+            metrics.images_per_s = round(record.dataset.n_train / seconds, 1)
 
 
 def _blank(plan: Plan, machine: Machine) -> Record:
