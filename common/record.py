@@ -2,6 +2,7 @@
 
 The record is one notebook output of the MIME type ``MIME``; a runner finds it there, a reader sees its text form.
 """
+
 import math
 import re
 import sys
@@ -25,8 +26,8 @@ class EpochLog(object):
 
     def __init__(self, epochs):
         self.epochs = epochs
-        self.loss = []       # mean training loss of each epoch
-        self.epoch_s = []    # seconds each epoch took
+        self.loss = []  # mean training loss of each epoch
+        self.epoch_s = []  # seconds each epoch took
         self._last = time.perf_counter()
 
     def epoch(self, loss):
@@ -52,6 +53,7 @@ def record(log, accuracy, parameters, frameworks, device):
     Returns nothing: the record is displayed, so that it travels inside the notebook.
     """
     from common.data.loaded import description
+
     facts = {
         "schema": SCHEMA,
         "accuracy": _finite(accuracy),
@@ -79,8 +81,13 @@ def _text(facts):
     accuracy = "no accuracy" if facts["accuracy"] is None else "accuracy %.2f %%" % (100 * facts["accuracy"])
     images = "%d %stest images" % (data.get("n_test", 0), "synthetic " if data.get("synthetic") else "")
     return "%s on %s, %d epochs in %.1f s on %s\n%s" % (
-        accuracy, images, len(facts["epoch_s"]), facts["train_s"], facts["device"],
-        ", ".join("%s %s" % item for item in facts["versions"].items()))
+        accuracy,
+        images,
+        len(facts["epoch_s"]),
+        facts["train_s"],
+        facts["device"],
+        ", ".join("%s %s" % item for item in facts["versions"].items()),
+    )
 
 
 def _show(facts, text):

@@ -1,4 +1,5 @@
 """Versions of what a run used, asked of the running process instead of typed."""
+
 import ctypes
 import platform
 import re
@@ -12,6 +13,7 @@ def versions(*modules):
     A module without ``__version__`` is looked up among the installed distributions; one that is not there is "unknown".
     """
     import numpy
+
     found = OrderedDict([("python", platform.python_version())])
     for module in modules:
         found[module.__name__] = _version(module)
@@ -29,11 +31,12 @@ def _version(module):
 def _distribution_version(name):
     if sys.version_info >= (3, 8):
         from importlib import metadata
+
         try:
             return metadata.version(name)
         except metadata.PackageNotFoundError:
             return "unknown"
-    try:    # part of setuptools, which a bare environment lacks
+    try:  # part of setuptools, which a bare environment lacks
         import pkg_resources
     except ImportError:
         return "unknown"
@@ -57,7 +60,7 @@ def cuda_libraries(maps="/proc/self/maps"):
     for path in paths:
         try:
             name, version = _library_version(ctypes.CDLL(path), path)
-        except (OSError, AttributeError):    # a record without this version is better than no record
+        except (OSError, AttributeError):  # a record without this version is better than no record
             continue
         found[name] = version
     return found

@@ -13,6 +13,7 @@ Usage:  /path/to/that/environment/bin/python classic_fixes.py
 
 Whichever of the two is not installed is passed over. Running it again does no harm. Works on any Python from 3.6.
 """
+
 import ctypes
 import glob
 import importlib.util
@@ -34,7 +35,7 @@ def max_pool_2d(input, ds=None, ignore_border=None, st=None, padding=(0, 0), mod
 
 MPI_LIBRARIES = "libmpi.so.12", "libmpi_cxx.so.1"
 
-MPI_STUB = r'''
+MPI_STUB = r"""
 #include <stdio.h>
 #include <stdlib.h>
 static int refuse(const char *name) {
@@ -44,7 +45,7 @@ static int refuse(const char *name) {
 }
 #define FUNCTION(name) int name(void) { return refuse(#name); }
 #define OBJECT(name) char name[1024];   /* communicators, data types, operations: only their address is taken */
-'''
+"""
 
 
 def folder_of(package):
@@ -95,7 +96,7 @@ def stub_source(symbols):
     """C source that defines every symbol: functions refuse, all but the question whether MPI runs."""
     lines = [MPI_STUB]
     for name in symbols:
-        if name == "MPI_Initialized":                       # also asked where no MPI is in use
+        if name == "MPI_Initialized":  # also asked where no MPI is in use
             lines.append("int MPI_Initialized(int *flag) { *flag = 0; return 0; }")
         elif name.startswith(("_ZTV", "_ZTI")) or re.match(r"ompi_mpi_(?!cxx_)", name):
             lines.append("OBJECT(%s)" % name)
@@ -106,8 +107,19 @@ def stub_source(symbols):
 
 def compile_library(source, path):
     """Compile C source to a shared library at path; a library that a process has open is replaced, not changed."""
-    command = [tool("gcc"), "-shared", "-fPIC", "-O1", "-w", "-Wl,-soname," + os.path.basename(path),
-               "-x", "c", "-", "-o", path + ".new"]
+    command = [
+        tool("gcc"),
+        "-shared",
+        "-fPIC",
+        "-O1",
+        "-w",
+        "-Wl,-soname," + os.path.basename(path),
+        "-x",
+        "c",
+        "-",
+        "-o",
+        path + ".new",
+    ]
     compiler = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
     errors = compiler.communicate(source)[1]
     if compiler.returncode:
@@ -120,7 +132,7 @@ def provide_mpi(cntk):
     folder = os.path.join(cntk, "libs")
     paths = [os.path.join(folder, name) for name in MPI_LIBRARIES]
     if open_mpi_loads():
-        for path in filter(os.path.exists, paths):          # stand-ins of an earlier run would be found first
+        for path in filter(os.path.exists, paths):  # stand-ins of an earlier run would be found first
             os.remove(path)
         return "Open MPI 1.10 is on this machine: CNTK uses it"
     symbols = undefined_mpi_symbols(sorted(glob.glob(os.path.join(folder, "*Cntk.*.so"))))

@@ -1,5 +1,6 @@
 """Runs of well and badly behaved notebooks: what is recorded, what is kept, what is left behind."""
 
+import errno
 import os
 import re
 import signal
@@ -10,7 +11,10 @@ import nbformat
 import psutil
 import pytest
 
+from rosetta import records
+from rosetta.errors import RosettaError
 from tests.standin import ROOT, one_line
+from tests.test_report import make as make_record
 
 
 def test_good_run_leaves_record_notebook_and_table(standin):
@@ -118,22 +122,34 @@ def test_killed_runner_takes_its_kernel_along(standin):
     assert not processes_below(standin)
 
 
-def test_disk_full_while_a_record_is_written(standin):
-    """/dev/full cannot hold a folder, so a small file system of its own would need root: the write is refused by a limit on file size instead."""
+def test_disk_full_while_a_record_is_written(tmp_path, monkeypatch):
+    column = tmp_path / "column"
+    records.write(make_record(), column, "pytorch")
+    before = (column / "pytorch.json").read_text()
+
+    def full(handle):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(RosettaError) as caught:
+        records.write(make_record(preset="quick"), column, "pytorch")
+    assert one_line(str(caught.value)) == (
+        "cannot write pytorch.json: No space left on device; what was finished before is kept"
+    )
+    assert (column / "pytorch.json").read_text() == before
+    assert [file.name for file in column.iterdir()] == ["pytorch.json"]
+
+
+def test_table_that_cannot_be_written_is_one_line(standin):
+    """A limit on the size of files stands for a full disk."""
     assert standin.run("good").returncode == 0
     before = standin.record("good")
-    limited = [
-        "bash",
-        "-c",
-        'trap "" XFSZ; ulimit -f 1; exec "$@"',
-        "bash",
-        *standin.command("report", "--out", str(standin.out), own_python=False),
-    ]
-    (standin.out / "results.md").unlink()
+    report = standin.command("report", "--out", str(standin.out), own_python=False)
+    limited = ["bash", "-c", 'trap "" XFSZ; ulimit -f 1; exec "$@"', "bash", *report]
     done = subprocess.run(limited, cwd=standin.root, env=standin.variables(), capture_output=True, text=True)
     assert done.returncode == 2
     assert "cannot write results.md: File too large" in one_line(done.stderr)
-    assert standin.record("good") == before
+    assert standin.record("good") == before and "50.00 %" in standin.table()
     assert not list(standin.out.glob(".results.md*"))
 
 

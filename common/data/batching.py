@@ -1,4 +1,5 @@
 """Mini-batches in an order that depends on the seed and the epoch alone, not on the framework."""
+
 import numpy as np
 
 
@@ -15,10 +16,10 @@ def batches(x, y, size, seed=None, epoch=0):
         raise ValueError("batch size must be 1 or more, not %r" % (size,))
     if seed is None:
         for start in range(0, len(x), size):
-            yield x[start:start + size], y[start:start + size]
+            yield x[start : start + size], y[start : start + size]
         return
     # RandomState, not default_rng: its stream is frozen, and NumPy 1.16 has it
     order = np.random.RandomState([seed, epoch]).permutation(len(x))
     for start in range(0, len(x), size):
-        rows = order[start:start + size]
+        rows = order[start : start + size]
         yield x[rows], y[rows]

@@ -3,6 +3,7 @@
 Source: Alex Krizhevsky, https://www.cs.toronto.edu/~kriz/cifar.html: 60,000 colour images of 32x32 pixels in 10 classes,
 six files of 10,000 records of 1 label byte and 3,072 pixel bytes (red, green, blue planes, each row by row).
 """
+
 import os
 from concurrent.futures import ThreadPoolExecutor
 
@@ -20,7 +21,7 @@ ARCHIVE = download.Archive(
 )
 TRAIN_FILES, TEST_FILES = ARCHIVE.members[:5], ARCHIVE.members[5:]
 CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
-RECORDS, PIXELS = 10000, 3 * 32 * 32    # a file, an image
+RECORDS, PIXELS = 10000, 3 * 32 * 32  # a file, an image
 LAYOUTS = ("NCHW", "NHWC")
 
 
@@ -71,8 +72,10 @@ def _read(folder, names, n, layout):
     """The first n records of the files, each file read and converted by a thread of its own (NumPy frees the GIL)."""
     shape = (n, 3, 32, 32) if layout == "NCHW" else (n, 32, 32, 3)
     x, y = np.empty(shape, np.float32), np.empty(n, np.int64)
-    jobs = [(os.path.join(folder, name), slice(start, min(start + RECORDS, n)))
-            for name, start in zip(names, range(0, n, RECORDS))]
+    jobs = [
+        (os.path.join(folder, name), slice(start, min(start + RECORDS, n)))
+        for name, start in zip(names, range(0, n, RECORDS))
+    ]
     with ThreadPoolExecutor(max_workers=min(len(jobs), os.cpu_count() or 1)) as pool:
         for done in [pool.submit(_read_file, path, x[part], y[part], layout) for path, part in jobs]:
             done.result()
@@ -100,10 +103,10 @@ def _damaged(path, reason):
 
 def _scale(pixels, x, layout):
     """Bytes NCHW -> float32 in [0, 1] in the asked layout; a block at a time stays in the processor's cache."""
-    planes = x if layout == "NCHW" else x.transpose(0, 3, 1, 2)    # a view of x, so writing it writes NHWC
+    planes = x if layout == "NCHW" else x.transpose(0, 3, 1, 2)  # a view of x, so writing it writes NHWC
     for start in range(0, len(x), 100):
         block = slice(start, start + 100)
-        for channel in range(3):    # one by one: NumPy is slow at a transpose of all three
+        for channel in range(3):  # one by one: NumPy is slow at a transpose of all three
             np.divide(pixels[block, channel], np.float32(255), out=planes[block, channel], dtype=np.float32)
 
 

@@ -1,4 +1,5 @@
 """Where a data set lies on this machine, and how it gets there: one archive, downloaded once, checked, then unpacked."""
+
 import hashlib
 import os
 import sys
@@ -31,12 +32,16 @@ def locate(archive, data_dir=None, fetch=True):
     if not _missing(archive, folder):
         return folder
     if not fetch:
-        raise DataError("%s is not there yet: a run would download %s (%.0f MB)" % (folder, archive.url, archive.size / 1e6))
+        raise DataError(
+            "%s is not there yet: a run would download %s (%.0f MB)" % (folder, archive.url, archive.size / 1e6)
+        )
     try:
         _bring(archive, cache, folder)
     except OSError as error:
-        raise DataError("cannot store %s in %s: %s; make room or allow writing there, or %s" % (
-            archive.folder, cache, error.strerror or error, _advice())) from None
+        raise DataError(
+            "cannot store %s in %s: %s; make room or allow writing there, or %s"
+            % (archive.folder, cache, error.strerror or error, _advice())
+        ) from None
     return folder
 
 
@@ -59,9 +64,15 @@ def _given(archive, path, source):
     for folder in candidates:
         if not _missing(archive, folder):
             return folder
-    wrong = "does not exist" if not os.path.isdir(path) else "(and %s in it) lacks %s" % (archive.folder, ", ".join(missing))
-    raise DataError("the folder %s given as %s %s; unpack %s there, or give no folder to have it downloaded" % (
-        path, source, wrong, archive.url))
+    wrong = (
+        "does not exist"
+        if not os.path.isdir(path)
+        else "(and %s in it) lacks %s" % (archive.folder, ", ".join(missing))
+    )
+    raise DataError(
+        "the folder %s given as %s %s; unpack %s there, or give no folder to have it downloaded"
+        % (path, source, wrong, archive.url)
+    )
 
 
 def _missing(archive, folder):
@@ -89,10 +100,14 @@ def _check(archive, part):
             digest.update(block)
     if digest.hexdigest() != archive.sha256:
         os.remove(part)
-        raise DataError("%s came with the SHA-256 %s instead of %s and was deleted: run again, or %s" % (
-            archive.url, digest.hexdigest(), archive.sha256, _advice()))
+        raise DataError(
+            "%s came with the SHA-256 %s instead of %s and was deleted: run again, or %s"
+            % (archive.url, digest.hexdigest(), archive.sha256, _advice())
+        )
 
 
 def _advice():
-    return ("give the folder of the unpacked files: DATA_DIR in a notebook, --data-dir of run_all.py, "
-            "or the variable %s" % VARIABLE)
+    return (
+        "give the folder of the unpacked files: DATA_DIR in a notebook, --data-dir of run_all.py, "
+        "or the variable %s" % VARIABLE
+    )

@@ -1,4 +1,5 @@
 """A lock between processes that share a folder; the system lets go of it when its process ends, however that happens."""
+
 import contextlib
 import errno
 import sys
@@ -6,12 +7,13 @@ import time
 
 try:
     import fcntl
-except ImportError:    # Windows
+except ImportError:  # Windows
     import msvcrt
+
     fcntl = None
 
-NO_LOCKS = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP)    # of a cluster's file system, say
-BUSY = (errno.EAGAIN, errno.EACCES)    # what Linux and macOS, and what Windows says of a lock that another process holds
+NO_LOCKS = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP)  # of a cluster's file system, say
+BUSY = (errno.EAGAIN, errno.EACCES)  # what Linux and macOS, and what Windows says of a lock that another process holds
 POLL_S = 0.2
 
 

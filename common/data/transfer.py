@@ -1,4 +1,5 @@
 """Bring one file over HTTP, going on where an earlier attempt stopped."""
+
 import contextlib
 import http.client
 import os
@@ -8,9 +9,9 @@ import urllib.request
 
 from common.data.errors import DataError
 
-TIMEOUT_S = 30      # without a byte from the server
-BLOCK = 1 << 16     # bytes read at once
-BAR = 30            # characters
+TIMEOUT_S = 30  # without a byte from the server
+BLOCK = 1 << 16  # bytes read at once
+BAR = 30  # characters
 
 
 def fetch_file(url, path, size, advice):
@@ -29,18 +30,22 @@ def fetch_file(url, path, size, advice):
     with _explained(url, advice):
         answer = urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=TIMEOUT_S)
     with contextlib.closing(answer):
-        if answer.getcode() != 206:    # the whole file, whatever range was asked for
+        if answer.getcode() != 206:  # the whole file, whatever range was asked for
             have = 0
         _expect(url, size, have, answer.headers.get("Content-Length"))
         have = _append(url, path, have, size, answer, advice)
     if have < size:
-        raise DataError("%s stopped after %d of %d bytes: run again to go on from there, or %s" % (url, have, size, advice))
+        raise DataError(
+            "%s stopped after %d of %d bytes: run again to go on from there, or %s" % (url, have, size, advice)
+        )
 
 
 def _expect(url, size, have, length):
     """Refuse an answer of another length before a byte of it is stored: a login page, say, or a new edition."""
     if length is not None and have + int(length) != size:
-        raise DataError("%s offers %d bytes instead of %d: it is not the file that is meant" % (url, have + int(length), size))
+        raise DataError(
+            "%s offers %d bytes instead of %d: it is not the file that is meant" % (url, have + int(length), size)
+        )
 
 
 def _append(url, path, have, size, answer, advice):
@@ -67,16 +72,16 @@ def _explained(url, advice):
     except (OSError, http.client.HTTPException) as error:
         reason = " ".join(str(error).split()) or type(error).__name__
         message = "cannot download %s (%s); run again when the network is there, or %s" % (url, reason, advice)
-        raise DataError(message) from None    # urllib's own traceback would fill a screen
+        raise DataError(message) from None  # urllib's own traceback would fill a screen
 
 
 class Progress(object):
     """Progress of a download on standard error: a bar on a terminal, elsewhere a line every 10 %."""
 
     def __init__(self, name, size):
-        self.name, self.size = name, size    # size in bytes
+        self.name, self.size = name, size  # size in bytes
         self.redraws = sys.stderr.isatty()
-        self.shown = None                    # the last step written: 1 % of a bar, 10 % of lines
+        self.shown = None  # the last step written: 1 % of a bar, 10 % of lines
 
     def show(self, have):
         """have: bytes that have come so far."""

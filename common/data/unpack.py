@@ -1,4 +1,5 @@
 """Take the expected files out of a tar archive, or nothing at all."""
+
 import os
 import shutil
 import tarfile
@@ -14,7 +15,7 @@ def unpack(path, name, members, folder):
     damaged, lacks a member, or holds a link, a device or a path that leads out; OSError when the files cannot be written.
     """
     unfinished = folder + ".unpacking"
-    _remove(unfinished)    # of a process that was killed
+    _remove(unfinished)  # of a process that was killed
     os.makedirs(unfinished)
     try:
         _copy_members(path, {name + "/" + member: os.path.join(unfinished, member) for member in members})
@@ -48,7 +49,9 @@ def _copy_members(path, targets):
 def _refuse_unsafe(member, path):
     parts = member.name.replace("\\", "/").split("/")
     if member.name.startswith(("/", "\\")) or ":" in parts[0] or ".." in parts:
-        raise DataError("%s holds the path %s, which leads out of its folder: nothing was unpacked" % (path, member.name))
+        raise DataError(
+            "%s holds the path %s, which leads out of its folder: nothing was unpacked" % (path, member.name)
+        )
     if not (member.isfile() or member.isdir()):
         raise DataError("%s holds %s, which is no regular file: nothing was unpacked" % (path, member.name))
 

@@ -1,4 +1,5 @@
 """Small archives, and a server on this machine that offers one, for the tests of the download."""
+
 import hashlib
 import io
 import socketserver
@@ -40,18 +41,19 @@ def describe(content, port):
     return Archive(url, len(content), hashlib.sha256(content).hexdigest(), "tiny", tuple(FILES))
 
 
-NOWHERE = describe(b"", 1)    # an archive at a port where nothing listens
+NOWHERE = describe(b"", 1)  # an archive at a port where nothing listens
 
 
 class Server(socketserver.ThreadingMixIn, socketserver.TCPServer):
     """Serves ``content`` under any path; a test sets what it does with it."""
+
     daemon_threads = True
 
     def __init__(self):
         self.content = b""
-        self.ranges = True                  # whether it obeys Range
-        self.stops_after = None             # bytes after which it hangs up
-        self.asked = []                     # the Range of each request, None without
+        self.ranges = True  # whether it obeys Range
+        self.stops_after = None  # bytes after which it hangs up
+        self.asked = []  # the Range of each request, None without
         self.may_answer = threading.Event()
         self.may_answer.set()
         super(Server, self).__init__(("127.0.0.1", 0), Handler)
@@ -62,17 +64,16 @@ class Server(socketserver.ThreadingMixIn, socketserver.TCPServer):
 
 
 class Handler(BaseHTTPRequestHandler):
-
     def do_GET(self):
         wanted = self.headers.get("Range")
         self.server.asked.append(wanted)
         self.server.may_answer.wait(30)
-        start = int(wanted[len("bytes="):-1]) if wanted and self.server.ranges else 0
+        start = int(wanted[len("bytes=") : -1]) if wanted and self.server.ranges else 0
         body = self.server.content[start:]
         self.send_response(206 if start else 200)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        self.wfile.write(body[:self.server.stops_after])
+        self.wfile.write(body[: self.server.stops_after])
 
     def log_message(self, *args):
         """Keep the tests' output clean."""

@@ -1,4 +1,5 @@
 """Fixtures of the tests of ``common``; they run on Python 3.6 to 3.13, with NumPy and pytest alone."""
+
 import threading
 from pathlib import Path
 

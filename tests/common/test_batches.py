@@ -1,4 +1,5 @@
 """The shuffled order is part of what makes runs comparable: it may depend on the seed and the epoch alone."""
+
 import numpy as np
 import pytest
 
@@ -12,11 +13,14 @@ def order(**arguments):
     return [int(label) for _, y in batches(X, Y, 4, **arguments) for label in y]
 
 
-@pytest.mark.parametrize("seed, epoch, expected", [
-    (0, 0, [3, 7, 6, 4, 1, 0, 2, 8, 5, 9]),
-    (0, 1, [9, 4, 0, 8, 1, 5, 3, 2, 6, 7]),
-    (7, 0, [0, 1, 5, 7, 6, 9, 4, 3, 2, 8]),
-])
+@pytest.mark.parametrize(
+    "seed, epoch, expected",
+    [
+        (0, 0, [3, 7, 6, 4, 1, 0, 2, 8, 5, 9]),
+        (0, 1, [9, 4, 0, 8, 1, 5, 3, 2, 6, 7]),
+        (7, 0, [0, 1, 5, 7, 6, 9, 4, 3, 2, 8]),
+    ],
+)
 def test_order_is_the_same_on_every_python_and_numpy(seed, epoch, expected):
     assert order(seed=seed, epoch=epoch) == expected
 

@@ -1,4 +1,5 @@
 """What ``cifar10.load`` returns, and what it says of files that are missing or damaged."""
+
 import os
 
 import numpy as np
@@ -61,12 +62,15 @@ def test_the_record_learns_what_was_loaded(cifar, synthetic):
     assert loaded.description() == {"name": "CIFAR-10", "synthetic": synthetic, "n_train": 30, "n_test": 5}
 
 
-@pytest.mark.parametrize("arguments, message", [
-    ({"layout": "CHWN"}, "layout must be NCHW or NHWC, not 'CHWN'"),
-    ({"n_train": 0}, "n_train must be between 1 and 50000, not 0"),
-    ({"n_train": 50001}, "n_train must be between 1 and 50000, not 50001"),
-    ({"n_test": -1}, "n_test must be between 1 and 10000, not -1"),
-])
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        ({"layout": "CHWN"}, "layout must be NCHW or NHWC, not 'CHWN'"),
+        ({"n_train": 0}, "n_train must be between 1 and 50000, not 0"),
+        ({"n_train": 50001}, "n_train must be between 1 and 50000, not 50001"),
+        ({"n_test": -1}, "n_test must be between 1 and 10000, not -1"),
+    ],
+)
 def test_wrong_arguments(arguments, message):
     with pytest.raises(ValueError) as error:
         cifar10.load(**arguments)
@@ -85,12 +89,15 @@ def damage_label(path):
     path.write_bytes(b"\x0a" + path.read_bytes()[1:])
 
 
-@pytest.mark.parametrize("damage, message", [
-    (damage_short, "has 61459 bytes instead of 61460"),
-    (damage_long, "has 61461 bytes instead of 61460"),
-    (damage_label, "holds the label 10"),
-    (os.remove, "lacks data_batch_3.bin"),
-])
+@pytest.mark.parametrize(
+    "damage, message",
+    [
+        (damage_short, "has 61459 bytes instead of 61460"),
+        (damage_long, "has 61461 bytes instead of 61460"),
+        (damage_label, "holds the label 10"),
+        (os.remove, "lacks data_batch_3.bin"),
+    ],
+)
 def test_damaged_files_are_one_line_that_names_the_file(cifar, damage, message):
     path = cifar / "data_batch_3.bin"
     damage(path if damage is not os.remove else str(path))

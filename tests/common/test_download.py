@@ -1,4 +1,5 @@
 """Downloads: whatever happens, the folder is complete or absent, and the message is one line."""
+
 import builtins
 import errno
 import io
@@ -80,7 +81,7 @@ def test_two_processes_download_once(archive, cache, server):
         time.sleep(0.01)
     second = start(code)
     assert second.stderr.readline() == "another process is downloading tiny: waiting for it\n"
-    time.sleep(3 * lock.POLL_S)    # time enough to say it again, which it must not
+    time.sleep(3 * lock.POLL_S)  # time enough to say it again, which it must not
     server.may_answer.set()
     for process, said in ((first, "tiny.tar.gz 100 %  0.1 of 0.1 MB\n"), (second, "")):
         out, err = process.communicate(timeout=30)
@@ -103,11 +104,13 @@ def test_a_file_system_without_locks_is_used_without(archive, cache, monkeypatch
 
 def start(code):
     root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(download.__file__))))
-    return subprocess.Popen([sys.executable, "-c", code], cwd=root, universal_newlines=True,
-                            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    return subprocess.Popen(
+        [sys.executable, "-c", code], cwd=root, universal_newlines=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
 
 
 # Servers and archives that are not as they should be
+
 
 def test_a_wrong_checksum_deletes_the_file(archive, cache):
     message = refused(archive._replace(sha256="0" * 64))
@@ -121,7 +124,7 @@ def test_another_size_is_refused_before_anything_is_stored(archive, cache):
 
 
 def test_offline_is_one_line_with_the_url_and_the_ways_out(cache):
-    with socket.socket() as listener:    # a port that no server has, since it is bound but does not listen
+    with socket.socket() as listener:  # a port that no server has, since it is bound but does not listen
         listener.bind(("127.0.0.1", 0))
         archive = describe(b"content", listener.getsockname()[1])
         message = refused(archive)
@@ -137,6 +140,7 @@ def test_a_server_that_is_silent_does_not_hang_the_run(archive, cache, server, m
 
 # Disks
 
+
 @pytest.mark.parametrize("full", [".part", "two.bin"])
 def test_a_full_disk_is_one_line_and_the_next_run_goes_on(archive, cache, server, monkeypatch, full):
     class FullDisk(io.BytesIO):
@@ -145,8 +149,13 @@ def test_a_full_disk_is_one_line_and_the_next_run_goes_on(archive, cache, server
 
     real = builtins.open
     with monkeypatch.context() as patch:
-        patch.setattr(builtins, "open", lambda path, mode="r", *rest, **more: (
-            FullDisk() if str(path).endswith(full) and "w" in mode else real(path, mode, *rest, **more)))
+        patch.setattr(
+            builtins,
+            "open",
+            lambda path, mode="r", *rest, **more: (
+                FullDisk() if str(path).endswith(full) and "w" in mode else real(path, mode, *rest, **more)
+            ),
+        )
         message = refused(archive)
     assert os.strerror(errno.ENOSPC) in message and str(cache) in message and "ROSETTA_DATA" in message
     assert "tiny" not in left(cache) and "tiny.unpacking" not in left(cache)
@@ -160,6 +169,7 @@ def test_a_cache_that_cannot_be_made_is_one_line(archive, cache):
 
 
 # Progress
+
 
 class Terminal(io.StringIO):
     def isatty(self):

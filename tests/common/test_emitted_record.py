@@ -1,4 +1,5 @@
 """The lines a run prints and the record it leaves, as a runner and a reader see them."""
+
 import json
 import sys
 import types
@@ -70,7 +71,9 @@ def test_a_notebook_carries_the_record_beside_its_text(log, shown):
     assert (facts["loss"], facts["epoch_s"], facts["train_s"]) == ([1.5, 0.75], [2, 1.5], 3.5)
     assert facts["versions"]["numpy"] == np.__version__
     assert facts["dataset"] == {"name": "CIFAR-10", "synthetic": True, "n_train": 50, "n_test": 20}
-    assert bundle["text/plain"].startswith("accuracy 75.00 % on 20 synthetic test images, 2 epochs in 3.5 s on cpu\npython ")
+    assert bundle["text/plain"].startswith(
+        "accuracy 75.00 % on 20 synthetic test images, 2 epochs in 3.5 s on cpu\npython "
+    )
 
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf")])

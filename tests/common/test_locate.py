@@ -1,4 +1,5 @@
 """Where the data is looked for; nothing is ever written into a folder that the user names."""
+
 import os
 import sys
 
@@ -40,7 +41,9 @@ def test_a_tilde_is_the_home_folder(given, cache, monkeypatch):
 
 
 @pytest.mark.parametrize("source", ["DATA_DIR", "ROSETTA_DATA"])
-def test_a_given_folder_without_the_files_is_an_error_and_stays_as_it_is(given, cache, archive, server, monkeypatch, source):
+def test_a_given_folder_without_the_files_is_an_error_and_stays_as_it_is(
+    given, cache, archive, server, monkeypatch, source
+):
     (given / "tiny" / "two.bin").unlink()
     monkeypatch.setenv("ROSETTA_DATA", str(given))
     message = refused(archive, str(given) if source == "DATA_DIR" else None)
@@ -53,12 +56,15 @@ def test_a_given_folder_that_does_not_exist(tmp_path, cache):
     assert "does not exist" in refused(NOWHERE, tmp_path / "none")
 
 
-@pytest.mark.parametrize("platform, variable, expected", [
-    ("linux", "XDG_CACHE_HOME", "set/rosetta"),
-    ("linux", None, ".cache/rosetta"),
-    ("darwin", None, "Library/Caches/rosetta"),
-    ("win32", "LOCALAPPDATA", "set/rosetta"),
-])
+@pytest.mark.parametrize(
+    "platform, variable, expected",
+    [
+        ("linux", "XDG_CACHE_HOME", "set/rosetta"),
+        ("linux", None, ".cache/rosetta"),
+        ("darwin", None, "Library/Caches/rosetta"),
+        ("win32", "LOCALAPPDATA", "set/rosetta"),
+    ],
+)
 @pytest.mark.skipif(sys.platform == "win32", reason="writes paths as other systems do")
 def test_the_cache_is_where_the_system_has_caches(tmp_path, cache, monkeypatch, platform, variable, expected):
     monkeypatch.setattr(download.sys, "platform", platform)

@@ -1,4 +1,5 @@
 """Versions come from the running process; what cannot be told never stops a run at its end."""
+
 import platform
 import types
 
@@ -18,7 +19,11 @@ def fake(name, **attributes):
 def test_python_first_then_the_frameworks_then_numpy():
     found = versions(fake("torch", __version__="2.13.0"), fake("lightning", __version__=(2, 6)))
     assert list(found.items()) == [
-        ("python", platform.python_version()), ("torch", "2.13.0"), ("lightning", "(2, 6)"), ("numpy", np.__version__)]
+        ("python", platform.python_version()),
+        ("torch", "2.13.0"),
+        ("lightning", "(2, 6)"),
+        ("numpy", np.__version__),
+    ]
 
 
 @pytest.mark.skipif(module.sys.version_info < (3, 8), reason="needs setuptools before Python 3.8")
@@ -54,12 +59,15 @@ class Library(object):
         return 0
 
 
-@pytest.mark.parametrize("text, expected", [
-    (MAPS, {"runtime": "12.9", "cudnn": "9.1.0"}),
-    ("7f00-7f01 r-xp 00000000 fd:00 1   /torch/lib/libcudart-1b201d85.so.10.1\n", {"runtime": "12.9"}),
-    ("7f00-7f01 r-xp 00000000 fd:00 1   /broken/libcudart.so.12\n", {}),
-    ("", {}),
-])
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        (MAPS, {"runtime": "12.9", "cudnn": "9.1.0"}),
+        ("7f00-7f01 r-xp 00000000 fd:00 1   /torch/lib/libcudart-1b201d85.so.10.1\n", {"runtime": "12.9"}),
+        ("7f00-7f01 r-xp 00000000 fd:00 1   /broken/libcudart.so.12\n", {}),
+        ("", {}),
+    ],
+)
 def test_cuda_libraries_are_found_in_the_memory_map(text, expected, tmp_path, monkeypatch):
     monkeypatch.setattr(module.ctypes, "CDLL", Library)
     maps = tmp_path / "maps"

@@ -1,4 +1,5 @@
 """An archive that is not as it should be leaves no file behind."""
+
 import tarfile
 
 import pytest
@@ -25,11 +26,15 @@ def test_an_archive_with_an_unsafe_member_is_not_unpacked(cache, server, kind):
     assert left(cache) == ["tiny.tar.gz.part"]
 
 
-@pytest.mark.parametrize("content, reason", [
-    (tar()[:60000], "is damaged"),
-    (tar(files={"one.bin": b"1"}), "lacks tiny/two.bin"),
-    (b"no archive", "is damaged"),
-], ids=["truncated", "member missing", "no archive"])
+@pytest.mark.parametrize(
+    "content, reason",
+    [
+        (tar()[:60000], "is damaged"),
+        (tar(files={"one.bin": b"1"}), "lacks tiny/two.bin"),
+        (b"no archive", "is damaged"),
+    ],
+    ids=["truncated", "member missing", "no archive"],
+)
 def test_an_archive_that_cannot_be_read_is_not_unpacked(cache, server, content, reason):
     server.content = content
     assert reason in refused(describe(content, server.port))
