@@ -1,7 +1,6 @@
 """A batch: the planned runs one after the other, each record and the table written as soon as a run ends."""
 
 import importlib
-import shutil
 import signal
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,7 +10,6 @@ from rosetta.catalog import Catalog
 from rosetta.errors import RosettaError
 from rosetta.execute import Run, execute
 from rosetta.kernels import Kernels
-from rosetta.paths import portable
 from rosetta.plan import Plan
 from rosetta.records import Machine, Record
 from rosetta.screen import Screen
@@ -34,7 +32,7 @@ def run(
                 plan, kernels, machine, lambda progress, number=number: screen.progress(number, progress)
             )
             try:
-                save(finished, plan, results)
+                save(finished, results)
             finally:
                 finished.close()
             done.append(finished.record)
@@ -53,30 +51,15 @@ def check_data(dataset: str) -> Path:
         raise RosettaError(str(error)) from None
 
 
-def save(run: Run, plan: Plan, results: Path) -> None:
+def save(run: Run, results: Path) -> None:
     """Put a run's executed notebook, log and record where they belong, the record last."""
-    record, stem = run.record, plan.row.stem
-    column = records.folder(results, record.machine.name, record.task, record.preset, record.dataset.synthetic)
-    suffix = "" if record.status == "ok" else ".failed"
-    try:
-        column.mkdir(parents=True, exist_ok=True)
-        for source, target in (
-            (run.executed, column / f"{stem}{suffix}.ipynb"),
-            (run.log, column / f"{stem}{suffix}.log"),
-        ):
-            if source.is_file():
-                shutil.copyfile(source, target.with_name(f".{target.name}"))
-                target.with_name(f".{target.name}").replace(target)
-                if target.suffix == ".ipynb":
-                    record.notebook.executed = target.name
-    except OSError as error:
-        raise RosettaError(
-            f"cannot write {portable(str(column))}: {error.strerror}; what was finished before is kept"
-        ) from error
-    records.write(record, column, stem)
-    if record.status == "ok":
-        for leftover in column.glob(f"{stem}.failed.*"):
-            leftover.unlink()
+    for source, suffix in ((run.executed, ".ipynb"), (run.log, ".log")):
+        if source.is_file():
+            target = records.path(run.record, results, suffix)
+            records.write_atomically(target, source.read_text(encoding="utf-8", errors="replace"))
+            if suffix == ".ipynb":
+                run.record.notebook.executed = target.name
+    records.write(run.record, results)
 
 
 @contextmanager

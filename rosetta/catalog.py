@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from rosetta.errors import RosettaError
+from rosetta.naming import Named
 from rosetta.paths import CATALOG, ENVIRONMENTS, NOTEBOOKS
 
 PRESETS = ("smoke", "quick", "full")
@@ -74,7 +75,7 @@ class Framework(Strict):
     variants: dict[str, Variant] = {}
 
 
-class Row(BaseModel):
+class Row(Named, BaseModel):
     """One line of the table: a framework's notebook of one task, in one variant."""
 
     model_config = ConfigDict(frozen=True)
@@ -88,16 +89,6 @@ class Row(BaseModel):
     parameters: dict[str, Any]
     cost: Cost
     slow_on_cpu: str | None
-
-    @property
-    def name(self) -> str:
-        """``framework`` or ``framework[variant]``, as the command line takes it."""
-        return self.framework if self.variant is None else f"{self.framework}[{self.variant}]"
-
-    @property
-    def stem(self) -> str:
-        """``framework`` or ``framework-variant``, as files are named."""
-        return self.framework if self.variant is None else f"{self.framework}-{self.variant}"
 
     @property
     def notebook(self) -> Path:

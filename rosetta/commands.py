@@ -56,7 +56,7 @@ def run(names: list[str], options: RunOptions) -> int:
     _announce(ordered, here, console)
     screen = Screen([planned for planned, _ in ordered], console)
     done = batch.run([planned for planned, _ in ordered], known, kernels, here, results, screen)
-    _summary(done, report.write(known, results), console)
+    _summary(done, results, report.write(known, results), console)
     return 0 if all(record.status == "ok" or record.status == "skipped" and not names for record in done) else 1
 
 
@@ -104,11 +104,12 @@ def _announce(ordered: list[tuple[plan.Plan, float]], here: records.Machine, con
     console.print(f"{len(ordered)} runs, about {clock(total)}, besides installing what is missing", highlight=False)
 
 
-def _summary(done: list[records.Record], page: Path, console: Console) -> None:
+def _summary(done: list[records.Record], results: Path, page: Path, console: Console) -> None:
     for record in done:
         if record.status != "ok":
-            console.print(
-                Text(f"{record.name}: {record.status}: {record.error}", STYLES[record.status]), soft_wrap=True
-            )
+            log = records.path(record, results, ".log")
+            where = f" (log: {portable(str(log))})" if log.exists() else ""
+            text = f"{record.name}: {record.status}: {record.error}{where}"
+            console.print(Text(text, STYLES[record.status]), soft_wrap=True)
     succeeded = sum(record.status == "ok" for record in done)
     console.print(f"{succeeded} of {len(done)} runs ok; table: {portable(str(page))}", highlight=False, soft_wrap=True)

@@ -149,9 +149,7 @@ class Environment:
                 line.strip() for line in Path(output.name).read_text(encoding="utf-8", errors="replace").splitlines()
             ]
             reason = next((line for line in lines if line.startswith(("error", "×", "  ×"))), lines[-1])
-            raise RosettaError(
-                f"environment {self.name} could not be made: {portable(reason)} (log: {portable(output.name)})"
-            )
+            raise RosettaError(f"environment {self.name} could not be made: {portable(reason)}")
 
 
 def load(name: str) -> Environment:

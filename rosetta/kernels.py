@@ -63,17 +63,15 @@ class Kernels:
 
     def get(self, environment: str, imports: tuple[str, ...], log: Path) -> Kernel:
         """The kernel for a row; provisions the environment where it must. Raises Unavailable or RosettaError."""
-        variables = environments.load(environment).variables()
-        python = self.interpreter(environment)
+        loaded, python = environments.load(environment), self.interpreter(environment)
         if python is None:
-            loaded = environments.load(environment)
             loaded.provision(log)
             # A provisioned environment holds all it needs: what the user's shell adds to Python stays out
-            return Kernel(loaded.python, variables | {"PYTHONPATH": "", "PYTHONNOUSERSITE": "1"})
+            return Kernel(loaded.python, loaded.variables() | {"PYTHONPATH": "", "PYTHONNOUSERSITE": "1"})
         reason = _import_error(python, imports)
         if reason:
             raise Unavailable(reason)
-        return Kernel(python, variables)
+        return Kernel(python, loaded.variables())
 
 
 def write_kernelspec(folder: Path, kernel: Kernel, variables: dict[str, str]) -> None:

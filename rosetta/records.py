@@ -14,6 +14,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from rosetta.errors import RosettaError
+from rosetta.naming import Named
 
 SCHEMA = 1
 Status = Literal["ok", "failed", "crashed", "timeout", "diverged", "skipped"]
@@ -77,7 +78,7 @@ class Metrics(Part):
     peak_gpu_memory: int | None = None
 
 
-class Record(Part):
+class Record(Named, Part):
     """What one run was and what came of it."""
 
     version: int = Field(SCHEMA, alias="schema")
@@ -101,28 +102,24 @@ class Record(Part):
     cuda: dict[str, str] = {}  # runtime and cuDNN that the framework had loaded
     metrics: Metrics = Metrics()
 
-    @property
-    def name(self) -> str:
-        return self.framework if self.variant is None else f"{self.framework}[{self.variant}]"
+
+def path(record: Record, results: Path, suffix: str = ".json") -> Path:
+    """Where a record, or another file of its run, lies below the results folder.
+
+    Synthetic data never shares a folder with real data, and a run that did not succeed never takes the place of one that did.
+    """
+    column = record.preset + ("-synthetic" if record.dataset.synthetic else "")
+    failed = "" if record.status == "ok" else ".failed"
+    return results / record.machine.name / record.task / column / f"{record.stem}{failed}{suffix}"
 
 
-def folder(results: Path, machine: str, task: str, preset: str, synthetic: bool) -> Path:
-    """Where the records of one column lie: synthetic data never shares a folder with real data."""
-    return results / machine / task / (preset + "-synthetic" if synthetic else preset)
-
-
-def path(column: Path, stem: str, status: Status) -> Path:
-    """A run that did not succeed stands beside a finished one, never in its place."""
-    return column / (f"{stem}.json" if status == "ok" else f"{stem}.failed.json")
-
-
-def write(record: Record, column: Path, stem: str) -> Path:
-    """Write a record atomically; one that succeeded takes away the failure noted before it."""
-    target = path(column, stem, record.status)
-    text = record.model_dump_json(by_alias=True, indent=1) + "\n"
-    write_atomically(target, text)
+def write(record: Record, results: Path) -> Path:
+    """Write a record atomically; one that succeeded takes away what an earlier failure of its row has left."""
+    target = path(record, results)
+    write_atomically(target, record.model_dump_json(by_alias=True, indent=1) + "\n")
     if record.status == "ok":
-        path(column, stem, "failed").unlink(missing_ok=True)
+        for leftover in target.parent.glob(f"{record.stem}.failed.*"):
+            leftover.unlink()
     return target
 
 

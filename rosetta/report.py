@@ -112,7 +112,8 @@ def _overview(rows: list[Row], columns: list[Column], reference: list[Published]
             cells += [_percent(record.metrics.accuracy), _seconds(record.metrics.train_s)] if record else ["", ""]
         cells += [_seconds(source.columns[title].get(row.name)) for source in reference for title in source.columns]
         body.append(cells)
-    notes = [
+    limits = {_escape(f"{row.title}: {row.slow_on_cpu}.") for row in rows if row.slow_on_cpu}
+    notes = sorted(limits) + [
         f"Reference columns: [{source.source}]({source.url}); {source.conditions}; {source.unit}."
         for source in reference
     ]
@@ -162,7 +163,7 @@ def _details(rows: list[Row], column: Column, results: Path, base: Path) -> str:
         if record is None:
             continue
         m = record.metrics
-        folder = records.folder(results, record.machine.name, record.task, record.preset, record.dataset.synthetic)
+        folder = records.path(record, results).parent
         title = _escape(row.title)
         name = f"[{title}]({_link(folder / record.notebook.executed, base)})" if record.notebook.executed else title
         body.append(

@@ -47,6 +47,14 @@ def test_interpreter_without_the_framework_skips_the_row(standin):
     assert standin.run("good").returncode == 1, "a row asked for by name was to run"
 
 
+def test_python_without_the_runners_packages(tmp_path):
+    bare = tmp_path / "bare"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(bare)], check=True)
+    done = subprocess.run([str(bare / "bin" / "python"), "run_all.py"], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "start it as: python3 -m pip install uv && python3 -m uv run run_all.py" in one_line(done.stderr)
+
+
 def test_no_network_and_no_data(standin, tmp_path):
     """A proxy that refuses stands for a machine without a network."""
     done = standin.call(

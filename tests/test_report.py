@@ -49,9 +49,7 @@ def page(tmp_path):
 
     def write(*given: Record) -> str:
         for record in given:
-            column = records.folder(tmp_path, record.machine.name, record.task, record.preset, record.dataset.synthetic)
-            stem = record.framework if record.variant is None else f"{record.framework}-{record.variant}"
-            records.write(record, column, stem)
+            records.write(record, tmp_path)
         return report.write(catalog.load(), tmp_path).read_text()
 
     return write
