@@ -77,6 +77,7 @@ def execute(job: Job, executed: Path) -> Outcome:
             stdout_file=sys.stdout,
             stderr_file=sys.stderr,
             progress_bar=False,
+            shutdown_kernel="immediate",  # all outputs are there by then
             start_timeout=job.start_timeout_s,
         )
     except PapermillExecutionError as error:
@@ -92,7 +93,8 @@ def execute(job: Job, executed: Path) -> Outcome:
 
 
 def _end_with_the_runner() -> None:
-    sys.stdin.buffer.read()
+    while os.read(sys.stdin.fileno(), 1):  # unbuffered: a buffer's lock would hold up the end of this process
+        pass
     os._exit(1)  # the kernel watches this process and ends too
 
 

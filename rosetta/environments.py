@@ -145,11 +145,15 @@ class Environment:
             step, cwd=self.folder, env=env, stdout=output, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL
         )
         if done.returncode:
-            lines = [
-                line.strip() for line in Path(output.name).read_text(encoding="utf-8", errors="replace").splitlines()
-            ]
-            reason = next((line for line in lines if line.startswith(("error", "×", "  ×"))), lines[-1])
+            reason = _reason(Path(output.name).read_text(encoding="utf-8", errors="replace"))
             raise RosettaError(f"environment {self.name} could not be made: {portable(reason)}")
+
+
+def _reason(log: str) -> str:
+    """uv's error with its causes, or the last line of a script that failed, as one line."""
+    lines = [line.strip() for line in log.splitlines() if line.strip()]
+    first = next((number for number, line in enumerate(lines) if line.startswith(("error", "×"))), len(lines) - 1)
+    return " ".join(line.strip("×├─▶╰│ ") for line in lines[first:])[:400]
 
 
 def load(name: str) -> Environment:

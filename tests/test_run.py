@@ -32,6 +32,8 @@ def test_good_run_leaves_record_notebook_and_table(standin):
     executed = nbformat.read(standin.column() / record["notebook"]["executed"], as_version=4)
     assert "injected-parameters" in executed.cells[1].metadata.tags
     assert "SYNTHETIC data" in standin.table() and "50.00 %" in standin.table()
+    log = (standin.column() / "good.log").read_text()
+    assert "epoch 1/1" in log and "Fatal" not in log and "Traceback" not in log
 
 
 def test_nothing_kept_names_a_path_of_the_machine(standin):
