@@ -52,7 +52,7 @@ def record(log, accuracy, parameters, frameworks, device):
     device: what the framework calls the device it trained on.
     Returns nothing: the record is displayed, so that it travels inside the notebook.
     """
-    from common.data.loaded import description
+    from common.data.loaded import description  # here, because runners read this module without needing NumPy
 
     facts = {
         "schema": SCHEMA,

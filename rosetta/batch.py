@@ -1,13 +1,11 @@
 """A batch: the planned runs one after the other, each record and the table written as soon as a run ends."""
 
-import importlib
 import signal
 from contextlib import contextmanager
 from pathlib import Path
 
-from rosetta import records, report
+from rosetta import data, records, report
 from rosetta.catalog import Catalog
-from rosetta.errors import RosettaError
 from rosetta.execute import Run, execute
 from rosetta.kernels import Kernels
 from rosetta.plan import Plan
@@ -23,7 +21,7 @@ def run(
     Raises RosettaError before the first run where the data is missing, and where a record cannot be written.
     """
     for dataset in {plan.dataset for plan in plans if not plan.synthetic}:
-        check_data(dataset)
+        data.locate(dataset)
     done: list[Record] = []
     with _terminate_as_interrupt(), screen:
         for number, plan in enumerate(plans):
@@ -39,16 +37,6 @@ def run(
             screen.end(number, finished.record)
             report.write(catalog, results)
     return done
-
-
-def check_data(dataset: str) -> Path:
-    """Find the data set, or download it once before any run starts; raises RosettaError."""
-    from common.data import DataError
-
-    try:
-        return importlib.import_module(f"common.data.{dataset}").locate()
-    except DataError as error:
-        raise RosettaError(str(error)) from None
 
 
 def save(run: Run, results: Path) -> None:

@@ -11,8 +11,9 @@ import threading
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from rosetta.kernels import KERNEL_NAME
 from rosetta.paths import ROOT, portable
+
+KERNEL_NAME = "rosetta"  # of the kernelspec that the runner has written for this run
 
 
 @dataclass(frozen=True)

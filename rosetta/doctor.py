@@ -1,13 +1,13 @@
 """Tells what this machine has and lacks, without changing anything."""
 
-import importlib
 import shutil
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from rosetta import catalog, environments, interpreters, machine
+from rosetta import catalog, data, environments, interpreters, machine
+from rosetta.errors import RosettaError
 from rosetta.kernels import Kernels, parse_given
 from rosetta.paths import ROOT
 
@@ -53,9 +53,7 @@ def main(python: list[str]) -> int:
 
 
 def _data(dataset: str) -> tuple[str, bool]:
-    from common.data import DataError
-
     try:
-        return str(importlib.import_module(f"common.data.{dataset}").locate(fetch=False)), True
-    except DataError as error:
+        return str(data.locate(dataset, fetch=False)), True
+    except RosettaError as error:
         return str(error), False

@@ -8,10 +8,10 @@ from functools import cache
 from pathlib import Path
 
 from rosetta import environments
+from rosetta.child import KERNEL_NAME
 from rosetta.errors import RosettaError, Unavailable
 
 ALL = "all"
-KERNEL_NAME = "rosetta"
 # Read by OpenMP, MKL, OpenBLAS, NumExpr and TensorFlow; XLA follows the processors that the process may use
 THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
@@ -44,14 +44,6 @@ class Kernels:
     def interpreter(self, environment: str) -> Path | None:
         """The user's own interpreter for an environment, if one was given."""
         return self.given.get(environment, self.given.get(ALL))
-
-    def obstacle(self, environment: str, imports: tuple[str, ...]) -> str | None:
-        """Why a row cannot run on this machine, in one line, or None."""
-        python = self.interpreter(environment)
-        if python is not None:
-            return _import_error(python, imports)
-        loaded = environments.load(environment)
-        return None if loaded.is_ready() else loaded.obstacle()
 
     def state(self, environment: str) -> str:
         """One word or line for ``list`` and ``doctor``."""

@@ -13,10 +13,10 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from common.record import SCHEMA
 from rosetta.errors import RosettaError
 from rosetta.naming import Named
 
-SCHEMA = 1
 Status = Literal["ok", "failed", "crashed", "timeout", "diverged", "skipped"]
 
 
@@ -73,7 +73,7 @@ class Metrics(Part):
     data_s: float | None = None
     build_s: float | None = None  # model, weights, loss and optimizer
     evaluate_s: float | None = None
-    wall_s: float | None = None  # the whole run, kernel start to executed notebook
+    wall_s: float | None = None  # the whole run, from the start of its process to its end
     peak_rss: int | None = None  # largest resident memory of the kernel and its children
     peak_gpu_memory: int | None = None
 
