@@ -63,8 +63,16 @@ def execute(plan: Plan, kernels: Kernels, machine: Machine, watch: Watcher) -> R
 
     Never raises for what the notebook, its kernel or its environment do: that is the record's status and error.
     """
-    folder = Path(tempfile.mkdtemp(prefix="rosetta-"))
-    run = Run(_blank(plan, machine), folder)
+    run = Run(_blank(plan, machine), Path(tempfile.mkdtemp(prefix="rosetta-")))
+    try:
+        return _execute(run, plan, kernels, watch)
+    except BaseException:  # the user interrupts: nobody will close the run
+        run.close()
+        raise
+
+
+def _execute(run: Run, plan: Plan, kernels: Kernels, watch: Watcher) -> Run:
+    folder = run.folder
     watch(Progress("preparing"))
     try:
         kernel = kernels.get(plan.row.environment, plan.row.imports, folder / "run.log")
@@ -171,9 +179,9 @@ def _fill(record: Record, facts: dict, seconds: dict[str, float]) -> None:
     if metrics.epoch_s:
         metrics.first_epoch_s = metrics.epoch_s[0]
         metrics.steady_epoch_s = round(median(metrics.epoch_s[1:]), 4) if metrics.epoch_s[1:] else None
-        seconds = metrics.steady_epoch_s or metrics.first_epoch_s
-        if record.dataset.n_train and seconds:
-            metrics.images_per_s = round(record.dataset.n_train / seconds, 1)
+        usual_s = metrics.steady_epoch_s or metrics.first_epoch_s
+        if record.dataset.n_train and usual_s:
+            metrics.images_per_s = round(record.dataset.n_train / usual_s, 1)
 
 
 def _blank(plan: Plan, machine: Machine) -> Record:

@@ -93,8 +93,11 @@ def test_success_takes_an_earlier_failure_away(standin):
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
 def test_interrupt_keeps_finished_rows_and_leaves_no_process(standin, how):
     command = standin.command("run", "good[*]", "--synthetic", "--preset", "smoke", "--out", str(standin.out))
+    folders = standin.root / "tmp"
+    folders.mkdir()
+    env = standin.variables(TMPDIR=str(folders))
     runner = subprocess.Popen(
-        command, cwd=standin.root, env=standin.variables(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        command, cwd=standin.root, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     for line in runner.stdout:
         if "good[slow]: starting" in line:
@@ -107,6 +110,7 @@ def test_interrupt_keeps_finished_rows_and_leaves_no_process(standin, how):
     assert standin.record("good")["status"] == "ok"
     assert "50.00 %" in standin.table()
     assert not processes_below(standin)
+    assert not list(folders.glob("rosetta-*"))
 
 
 def test_killed_runner_takes_its_kernel_along(standin):
