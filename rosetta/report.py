@@ -19,9 +19,9 @@ FAIRNESS = """\
 It is a dictionary before it is a race. What the figures mean:
 
 - All rows train the same network with the same optimizer on the same images in FP32, TF32 off unless a row says otherwise. Eager and compiled are rows of their own.
-- *Accuracy* is over all test images of the run, the last short batch included. One run each unless stated: differences of a percent are chance.
+- *Accuracy* is over all test images of the run, the last short batch included. One run each unless stated.
 - *Train* is the sum of the epochs. The *first epoch* holds what a framework compiles or warms up lazily; *steady* is the median of the epochs after it.
-- *Data*, *build* (model, weights, loss and optimizer) and *test* are the seconds of those cells; *wall* is the whole run, from starting the kernel to the executed notebook.
+- *Data*, *build* (model, weights, loss and optimizer) and *test* are the seconds of those cells; *wall* is the whole run, from the start of its process to its end.
 - Images are in memory before the clock starts. An epoch ends when the loss is a number in Python, so a GPU's queue has been emptied.
 - At batch 64 a current GPU mostly waits for the next operation to be launched: the figures show dispatch cost as much as arithmetic.
   The arithmetic of 10 epochs is about 187 TFLOP.
