@@ -7,7 +7,6 @@ Prints seconds, median (min - max), and the difference of the medians: process s
 """
 
 import argparse
-import os
 import statistics
 import subprocess
 import sys
@@ -17,10 +16,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-import nbformat
-
+from benchmarks.script import script
 from rosetta import catalog, plan
-from rosetta.kernels import Kernels
 from rosetta.paths import ROOT
 
 
@@ -35,27 +32,12 @@ def main() -> None:
     print(f"{'row':<20} {'script, s':>22} {'run_all.py, s':>22} {'difference, s':>14}")
     for planned in plan.make(known, known.select(task, options.rows), options.preset, {}, gpu=False):
         with tempfile.TemporaryDirectory() as folder:
-            script, runner = _script(planned, Path(folder)), _runner(planned, options.preset, Path(folder))
-            script(), runner()  # warm-up: file cache, Theano's compiled modules
-            pairs = [(_timed(script), _timed(runner)) for _ in range(options.repeats)]
-        alone, through = zip(*pairs)
-        difference = statistics.median(through) - statistics.median(alone)
-        print(f"{planned.row.name:<20} {_spread(alone):>22} {_spread(through):>22} {difference:>14.2f}", flush=True)
-
-
-def _script(planned: plan.Plan, folder: Path):
-    """Runs the code cells, with the parameters put where papermill puts them."""
-    kernel = Kernels().get(planned.row.environment, planned.row.imports, folder / "install.log")
-    cells = [
-        cell.source for cell in nbformat.read(planned.row.notebook, as_version=4).cells if cell.cell_type == "code"
-    ]
-    given = "\n".join(f"{name} = {value!r}" for name, value in planned.parameters.items())
-    file = folder / "script.py"
-    file.write_text("\n\n".join([cells[0], given, *cells[1:]]), encoding="utf-8")
-    env = {name: value for name, value in os.environ.items() if name != "VIRTUAL_ENV"} | kernel.variables
-    return lambda: subprocess.run(
-        [str(kernel.python), str(file)], cwd=planned.row.notebook.parent, env=env, check=True, capture_output=True
-    )
+            alone, through = script(planned, Path(folder)), _runner(planned, options.preset, Path(folder))
+            alone(), through()  # warm-up: file cache, Theano's compiled modules
+            pairs = [(_timed(alone), _timed(through)) for _ in range(options.repeats)]
+        script_s, runner_s = zip(*pairs)
+        difference = statistics.median(runner_s) - statistics.median(script_s)
+        print(f"{planned.row.name:<20} {_spread(script_s):>22} {_spread(runner_s):>22} {difference:>14.2f}", flush=True)
 
 
 def _runner(planned: plan.Plan, preset: str, folder: Path):

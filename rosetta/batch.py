@@ -23,7 +23,7 @@ def run(
     for dataset in {plan.dataset for plan in plans if not plan.synthetic}:
         data.locate(dataset)
     done: list[Record] = []
-    with _terminate_as_interrupt(), screen:
+    with terminate_as_interrupt(), screen:
         for number, plan in enumerate(plans):
             screen.begin(number)
             finished = execute(
@@ -51,7 +51,7 @@ def save(run: Run, results: Path) -> None:
 
 
 @contextmanager
-def _terminate_as_interrupt():
+def terminate_as_interrupt():
     """SIGTERM, as schedulers send it, ends a batch as orderly as Ctrl-C."""
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:

@@ -23,11 +23,12 @@ class Strict(BaseModel):
 
 
 class Task(Strict):
-    """One workload. ``params`` and ``data`` name the modules below ``common.params`` and ``common.data``."""
+    """One workload. ``params``, ``data`` and ``reference`` name modules below the packages of ``common`` of that name."""
 
     title: str
     params: str
     data: str
+    reference: str
     presets: dict[str, dict[str, Any]]
 
     def parameters(self) -> dict[str, Any]:
@@ -49,6 +50,13 @@ class Cost(Strict):
     image_ms: float = 5.0  # one training image, milliseconds
 
 
+class Looser(Strict):
+    """A tolerance of ``verify`` that a row needs beyond the usual one, and why."""
+
+    tolerance: float
+    reason: str
+
+
 class Variant(Strict):
     """A framework's notebook with other parameters, or in another environment."""
 
@@ -57,6 +65,7 @@ class Variant(Strict):
     imports: tuple[str, ...] | None = None
     parameters: dict[str, Any] = {}
     cost: Cost | None = None
+    looser: dict[str, Looser] = {}
 
 
 class Framework(Strict):
@@ -71,6 +80,7 @@ class Framework(Strict):
     homepage: str
     cost: Cost = Cost()
     slow_on_cpu: str | None = None  # why it runs the smoke preset at most where there is no GPU
+    looser: dict[str, Looser] = {}  # by quantity, as rosetta.verify.levels.TOLERANCES names them
     plain: bool = True  # whether the notebook with its own defaults is a row
     variants: dict[str, Variant] = {}
 
@@ -89,6 +99,7 @@ class Row(Named, BaseModel):
     parameters: dict[str, Any]
     cost: Cost
     slow_on_cpu: str | None
+    looser: dict[str, Looser] = {}
 
     @property
     def notebook(self) -> Path:
@@ -155,6 +166,7 @@ def _rows(task: str, key: str, framework: Framework) -> list[Row]:
             parameters=variant.parameters,
             cost=variant.cost or framework.cost,
             slow_on_cpu=framework.slow_on_cpu,
+            looser=framework.looser | variant.looser,
         )
         for name, variant in (plain | framework.variants).items()
     ]

@@ -22,7 +22,7 @@ class Job:
 
     notebook: str
     parameters: dict
-    threads: int | None = None  # processors to use; None leaves the choice to the framework
+    processors: tuple[int, ...] | None = None  # that the run may use; None leaves the choice to the framework
     start_timeout_s: int = 120  # for the kernel to answer
 
     @classmethod
@@ -54,8 +54,8 @@ class Outcome:
 def main(folder: Path) -> int:
     threading.Thread(target=_end_with_the_runner, daemon=True).start()
     job = Job.read(folder)
-    if job.threads and hasattr(os, "sched_setaffinity"):  # the kernel inherits it
-        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: job.threads])
+    if job.processors and hasattr(os, "sched_setaffinity"):  # the kernel inherits it
+        os.sched_setaffinity(0, job.processors)
     outcome = execute(job, folder / "executed.ipynb")
     outcome.write(folder)
     return 0 if outcome.status == "ok" else 1

@@ -1,6 +1,7 @@
 """The command line. Modules that take long to import are imported by the command that needs them."""
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -35,6 +36,12 @@ PythonOption = Annotated[
 OutOption = Annotated[
     Path | None, typer.Option(help="Folder for records, executed notebooks and results.md, instead of results/.")
 ]
+DataOption = Annotated[
+    Path | None, typer.Option(help="Folder with the extracted data set, instead of ROSETTA_DATA or the cache.")
+]
+SyntheticOption = Annotated[
+    bool, typer.Option("--synthetic", help="Use generated stand-in data; marked so everywhere.")
+]
 Count = typer.Option(min=1)
 
 
@@ -56,12 +63,8 @@ def run(
     test_size: Annotated[int | None, Count] = None,
     batch_size: Annotated[int | None, Count] = None,
     seed: Annotated[int | None, typer.Option(min=0)] = None,
-    data_dir: Annotated[
-        Path | None, typer.Option(help="Folder with the extracted data set, instead of ROSETTA_DATA or the cache.")
-    ] = None,
-    synthetic: Annotated[
-        bool, typer.Option("--synthetic", help="Train on generated stand-in data; marked so everywhere.")
-    ] = False,
+    data_dir: DataOption = None,
+    synthetic: SyntheticOption = False,
     out: OutOption = None,
     timeout: Annotated[float | None, typer.Option(min=1, help="Seconds after which a run is stopped.")] = None,
     python: PythonOption = None,
@@ -83,12 +86,51 @@ def run(
         python=python or [],
         threads=threads,
     )
-    try:
-        code = commands.run(names or [], options)
-    except KeyboardInterrupt:  # here, because Typer would end without a word
-        print("run_all.py: interrupted; finished runs are kept", file=sys.stderr)
-        code = 130
-    raise typer.Exit(code)
+    raise typer.Exit(_interruptible(lambda: commands.run(names or [], options)))
+
+
+JobsOption = Annotated[
+    int | None,
+    typer.Option(min=1, help="Runs at a time, each with its share of the processors; one a processor when not given."),
+]
+
+
+@app.command()
+def verify(
+    names: Names = None,
+    task: TaskOption = None,
+    data_dir: DataOption = None,
+    synthetic: SyntheticOption = False,
+    out: OutOption = None,
+    python: PythonOption = None,
+    jobs: JobsOption = None,
+) -> None:
+    """Prove that notebooks are the same network: five levels against the reference in NumPy; writes conformance.md."""
+    from rosetta.verify import command
+
+    options = command.Options(task, data_dir, synthetic, out, python or [], jobs)
+    raise typer.Exit(_interruptible(lambda: command.verify(names or [], options)))
+
+
+@app.command()
+def crossload(
+    names: Names = None,
+    task: TaskOption = None,
+    data_dir: DataOption = None,
+    synthetic: SyntheticOption = False,
+    train_size: Annotated[int | None, Count] = None,
+    test_size: Annotated[int | None, Count] = None,
+    out: OutOption = None,
+    python: PythonOption = None,
+    jobs: JobsOption = None,
+) -> None:
+    """Let rows evaluate each other's trained weights, all by all; writes conformance.md."""
+    from rosetta.verify import command
+
+    options = command.Options(task, data_dir, synthetic, out, python or [], jobs)
+    raise typer.Exit(
+        _interruptible(lambda: command.crossload(names or [], {"N_TRAIN": train_size, "N_TEST": test_size}, options))
+    )
 
 
 @app.command("list")
@@ -113,6 +155,15 @@ def report(out: OutOption = None) -> None:
     from rosetta import commands
 
     commands.write_report(out)
+
+
+def _interruptible(work: Callable[[], int]) -> int:
+    """The exit code of the work. Here, because Typer would end without a word at Ctrl-C."""
+    try:
+        return work()
+    except KeyboardInterrupt:
+        print("run_all.py: interrupted; finished runs are kept", file=sys.stderr)
+        return 130
 
 
 def main() -> None:

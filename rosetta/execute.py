@@ -82,7 +82,7 @@ def _execute(run: Run, plan: Plan, kernels: Kernels, watch: Watcher) -> Run:
         return _ended(run, "failed", str(reason))
     cookie = uuid.uuid4().hex
     write_kernelspec(folder, kernel, thread_variables(plan.threads) | {"IPYTHONDIR": str(folder / "ipython")})
-    Job(from_root(plan.row.notebook), plan.parameters, plan.threads).write(folder)
+    Job(from_root(plan.row.notebook), plan.parameters, plan.processors).write(folder)
     watch(Progress("starting"))
     started = time.monotonic()
     timed_out, code, memory = _supervise(run, cookie, plan.timeout_s, watch)

@@ -16,7 +16,7 @@ NAME_VARIABLE = "ROSETTA_MACHINE"
 
 def describe() -> Machine:
     """This machine; its name is made of the GPU's or the processor's model unless ROSETTA_MACHINE gives one."""
-    processor, cores, found = cpu(), usable_cores(), gpus()
+    processor, cores, found = cpu(), len(processors()), gpus()
     automatic = (
         f"{len(found)}x {found[0].name}" if len(found) > 1 else found[0].name if found else f"{processor} {cores} cores"
     )
@@ -40,11 +40,11 @@ def cpu() -> str:
     return found.group(1).strip() if found else platform.processor() or platform.machine()
 
 
-def usable_cores() -> int:
-    """Logical processors that this process may use."""
+def processors() -> list[int]:
+    """The numbers of the processors that this process may use."""
     if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+        return sorted(os.sched_getaffinity(0))
+    return list(range(os.cpu_count() or 1))
 
 
 def system() -> str:

@@ -5,6 +5,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
+from rosetta import machine
 from rosetta.catalog import PRESETS, Catalog, Row, unknown
 from rosetta.errors import RosettaError
 from rosetta.records import Record
@@ -25,8 +26,13 @@ class Plan(BaseModel):
     expected: dict[str, Any]  # what the run's metrics must say
     dataset: str  # module below common.data
     note: str | None = None  # why the preset is not the one that was asked for
-    threads: int | None = None
+    processors: tuple[int, ...] | None = None  # that the run may use; None leaves the choice to the framework
     timeout_s: float | None = None
+
+    @property
+    def threads(self) -> int | None:
+        """How many threads the run is told to use."""
+        return None if self.processors is None else len(self.processors)
 
     @property
     def synthetic(self) -> bool:
@@ -70,7 +76,7 @@ def make(
         used = "smoke" if capped else preset
         chosen = task.presets[used] | overrides
         constants = task.parameters()
-        _check(overrides, constants)
+        check_sizes(overrides, constants)
         plans.append(
             Plan(
                 row=row,
@@ -80,14 +86,15 @@ def make(
                 expected=task.expected(),
                 dataset=task.data,
                 note=row.slow_on_cpu if capped else None,
-                threads=threads,
+                processors=None if threads is None else tuple(machine.processors()[:threads]),
                 timeout_s=timeout_s,
             )
         )
     return plans
 
 
-def _check(overrides: dict[str, Any], constants: dict[str, Any]) -> None:
+def check_sizes(overrides: dict[str, Any], constants: dict[str, Any]) -> None:
+    """Raises RosettaError for a parameter that the task does not have, or more images than there are."""
     for name in overrides:
         if name not in constants:
             raise unknown("parameter", name, constants)

@@ -1,14 +1,12 @@
 """Writes ``results.md``: a pure function of the catalog, the records on disk and the published figures."""
 
-import os
 import tomllib
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from rosetta import records
+from rosetta import markdown, records
 from rosetta.catalog import PRESETS, Catalog, Row
 from rosetta.errors import RosettaError
 from rosetta.paths import RESULTS, ROOT
@@ -106,18 +104,18 @@ def _overview(rows: list[Row], columns: list[Column], reference: list[Published]
     heading += [f"{title} ({source.year})" for source in reference for title in source.columns]
     body = []
     for row in rows:
-        cells = [f"[{_escape(row.title)}]({_link(row.notebook, base)})"]
+        cells = [f"[{markdown.escape(row.title)}]({markdown.link(row.notebook, base)})"]
         for column in columns:
             record = column.records.get(row.name)
             cells += [_percent(record.metrics.accuracy), _seconds(record.metrics.train_s)] if record else ["", ""]
         cells += [_seconds(source.columns[title].get(row.name)) for source in reference for title in source.columns]
         body.append(cells)
-    limits = {_escape(f"{row.title}: {row.slow_on_cpu}.") for row in rows if row.slow_on_cpu}
+    limits = {markdown.escape(f"{row.title}: {row.slow_on_cpu}.") for row in rows if row.slow_on_cpu}
     notes = sorted(limits) + [
         f"Reference columns: [{source.source}]({source.url}); {source.conditions}; {source.unit}."
         for source in reference
     ]
-    return "\n\n".join([_table(heading, body), *notes])
+    return "\n\n".join([markdown.table(heading, body), *notes])
 
 
 def _about(column: Column) -> str:
@@ -164,13 +162,17 @@ def _details(rows: list[Row], column: Column, results: Path, base: Path) -> str:
             continue
         m = record.metrics
         folder = records.path(record, results).parent
-        title = _escape(row.title)
-        name = f"[{title}]({_link(folder / record.notebook.executed, base)})" if record.notebook.executed else title
+        title = markdown.escape(row.title)
+        name = (
+            f"[{title}]({markdown.link(folder / record.notebook.executed, base)})"
+            if record.notebook.executed
+            else title
+        )
         body.append(
             [
                 name,
                 _versions(record),
-                _escape(record.device or ""),
+                markdown.escape(record.device or ""),
                 _percent(m.accuracy),
                 _seconds(m.train_s),
                 _seconds(m.first_epoch_s),
@@ -184,18 +186,23 @@ def _details(rows: list[Row], column: Column, results: Path, base: Path) -> str:
                 *([_memory(m.peak_gpu_memory)] if gpu else []),
             ]
         )
-    return _table(heading + (["GPU memory"] if gpu else []), body)
+    return markdown.table(heading + (["GPU memory"] if gpu else []), body)
 
 
 def _unfinished(rows: list[Row], found: list[Record]) -> list[str]:
     """Rows that were skipped or failed, with the reason; a finished record of the same column stays in its table."""
     body = [
-        [_escape(row.title), f"{record.machine.name}, {record.preset}", record.status, _escape(record.error or "")]
+        [
+            markdown.escape(row.title),
+            f"{record.machine.name}, {record.preset}",
+            record.status,
+            markdown.escape(record.error or ""),
+        ]
         for row in rows
         for record in found
         if record.name == row.name and record.status != "ok"
     ]
-    return ["### Not finished", _table(["framework", "where", "status", "reason"], body)] if body else []
+    return ["### Not finished", markdown.table(["framework", "where", "status", "reason"], body)] if body else []
 
 
 def published(task: str, folder: Path = RESULTS / "published") -> list[Published]:
@@ -209,34 +216,10 @@ def published(task: str, folder: Path = RESULTS / "published") -> list[Published
     return [one for one in found if one.task == task]
 
 
-def _table(heading: list[str], body: Iterable[list[str]]) -> str:
-    rule = ["---", *["---:"] * (len(heading) - 1)]
-    return "\n".join("| " + " | ".join(line) + " |" for line in [heading, rule, *body])
-
-
-def _link(target: Path, base: Path) -> str:
-    return Path(os.path.relpath(target, base)).as_posix()
-
-
-def _escape(text: str) -> str:
-    """Text that is no markup in a Markdown table."""
-    for character, entity in (
-        ("&", "&amp;"),
-        ("<", "&lt;"),
-        (">", "&gt;"),
-        ("|", "&#124;"),
-        ("[", "&#91;"),
-        ("]", "&#93;"),
-        ("\n", " "),
-    ):
-        text = text.replace(character, entity)
-    return text
-
-
 def _versions(record: Record) -> str:
     versions = [f"{name} {version}" for name, version in record.versions.items() if name not in ("python", "numpy")]
     versions += [f"Python {record.versions['python']}"] if "python" in record.versions else []
-    return _escape(", ".join(versions + [f"{name} {version}" for name, version in record.cuda.items()]))
+    return markdown.escape(", ".join(versions + [f"{name} {version}" for name, version in record.cuda.items()]))
 
 
 def _percent(fraction: float | None) -> str:

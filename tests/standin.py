@@ -95,7 +95,7 @@ class StandIn:
 
     def catalog(self, frameworks: str) -> None:
         (self.root / "catalog.toml").write_text(
-            f'schema = 1\n[tasks.{TASK}]\ntitle = "Stand-in"\nparams = "{TASK}"\ndata = "cifar10"\n'
+            f'schema = 1\n[tasks.{TASK}]\ntitle = "Stand-in"\nparams = "{TASK}"\ndata = "cifar10"\nreference = "{TASK}"\n'
             f"[tasks.{TASK}.presets]\nfull = {{}}\nquick = {{ EPOCHS = 2, N_TRAIN = 640, N_TEST = 100 }}\n"
             f"smoke = {{ EPOCHS = 1, N_TRAIN = 640, N_TEST = 100 }}\n{frameworks}"
         )

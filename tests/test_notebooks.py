@@ -20,6 +20,8 @@ COMMON_PARAMETERS = [
     "DATA_DIR",
     "SYNTHETIC",
     "DROPOUT",
+    "INITIAL_WEIGHTS",
+    "SAVE_TO",
 ]
 
 ROWS = catalog.load().rows("cifar10_cnn")

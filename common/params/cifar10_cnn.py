@@ -11,5 +11,22 @@ SEED = 0  # of the initial weights, the order of the images and dropout
 N_TRAIN = 50000  # training images used, from the start of the training set
 N_TEST = 10000  # test images used, from the start of the test set
 
+# The weights in their canonical form: name and shape, in the order of the layers. Convolutions are OIHW (out, in, height,
+# width), dense layers out x in; the inputs of fc1 are the 100 channels of 8x8 flattened channel by channel (C, H, W).
+WEIGHT_SHAPES = {
+    "conv1.weight": (50, 3, 3, 3),
+    "conv1.bias": (50,),
+    "conv2.weight": (50, 50, 3, 3),
+    "conv2.bias": (50,),
+    "conv3.weight": (100, 50, 3, 3),
+    "conv3.bias": (100,),
+    "conv4.weight": (100, 100, 3, 3),
+    "conv4.bias": (100,),
+    "fc1.weight": (512, 6400),
+    "fc1.bias": (512,),
+    "fc2.weight": (10, 512),
+    "fc2.bias": (10,),
+}
+
 # What a run is checked against, in every framework
 EXPECTED = {"parameters": 3441592}

@@ -1,0 +1,58 @@
+"""Canonical weights: a dict of arrays with the same names, shapes and order in every framework, stored as ``.npz``.
+
+A task's params module says which (``WEIGHT_SHAPES``). No pickle is written or read.
+"""
+
+import os
+import zipfile
+
+import numpy as np
+
+
+class WeightsError(ValueError):
+    """Weights that do not fit the network; the message is one line for the user."""
+
+
+def load_weights(path, shapes):
+    """Read canonical weights: a dict of float32 arrays in the order of ``shapes`` (name -> shape).
+
+    Raises WeightsError, which names the file and the tensor, for a file that is none or holds other weights.
+    """
+    try:
+        if os.path.isfile(path) and not zipfile.is_zipfile(path):  # NumPy would take it for a pickle
+            raise WeightsError("it is not an .npz archive")
+        with np.load(path, allow_pickle=False) as file:
+            weights = {name: file[name] for name in file.files}
+        return check_weights(weights, shapes)
+    except (IOError, OSError, ValueError, zipfile.BadZipFile) as error:
+        reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
+        raise WeightsError("cannot use the weights in %s: %s" % (path, reason)) from None
+
+
+def check_weights(weights, shapes):
+    """The weights as float32 arrays in the order of ``shapes``; WeightsError names the first tensor that is wrong."""
+    for name in weights:
+        if name not in shapes:
+            raise WeightsError("there is no tensor %s in this network; it has %s" % (name, ", ".join(shapes)))
+    for name, shape in shapes.items():
+        if name not in weights:
+            raise WeightsError("the tensor %s is missing" % name)
+        array = np.asarray(weights[name])
+        if array.shape != tuple(shape):
+            raise WeightsError("%s has the shape %s instead of %s" % (name, array.shape, tuple(shape)))
+        if array.dtype.kind != "f":
+            raise WeightsError("%s holds %s instead of floating-point numbers" % (name, array.dtype))
+    return {name: np.array(weights[name], np.float32, order="C") for name in shapes}
+
+
+def save_weights(path, weights):
+    """Write canonical weights, as float32."""
+    np.savez(path, **{name: np.asarray(array, np.float32) for name, array in weights.items()})
+
+
+def save_outputs(folder, weights, probabilities):
+    """Write what a training run has made: ``weights.npz``, and ``probabilities.npy`` of shape (test images, classes)."""
+    if not os.path.isdir(folder):
+        os.makedirs(folder)
+    save_weights(os.path.join(folder, "weights.npz"), weights)
+    np.save(os.path.join(folder, "probabilities.npy"), np.asarray(probabilities, np.float32), allow_pickle=False)

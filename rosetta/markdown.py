@@ -1,0 +1,31 @@
+"""Pieces of Markdown that the generated pages are made of."""
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+
+def table(heading: list[str], body: Iterable[list[str]]) -> str:
+    """A table; all columns but the first are set flush right."""
+    rule = ["---", *["---:"] * (len(heading) - 1)]
+    return "\n".join("| " + " | ".join(line) + " |" for line in [heading, rule, *body])
+
+
+def link(target: Path, base: Path) -> str:
+    """The address of a file, relative to the folder of the page."""
+    return Path(os.path.relpath(target, base)).as_posix()
+
+
+def escape(text: str) -> str:
+    """Text that is no markup in a Markdown table."""
+    for character, entity in (
+        ("&", "&amp;"),
+        ("<", "&lt;"),
+        (">", "&gt;"),
+        ("|", "&#124;"),
+        ("[", "&#91;"),
+        ("]", "&#93;"),
+        ("\n", " "),
+    ):
+        text = text.replace(character, entity)
+    return text

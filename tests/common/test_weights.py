@@ -1,0 +1,95 @@
+"""Canonical weights: what is written is read again, and what does not fit is named."""
+
+import io
+
+import numpy as np
+import pytest
+
+from common.params.cifar10_cnn import EXPECTED, WEIGHT_SHAPES
+from common.weights import WeightsError, check_weights, load_weights, save_outputs, save_weights
+
+SHAPES = {"conv1.weight": (2, 3, 3, 3), "conv1.bias": (2,)}
+
+
+def weights():
+    rng = np.random.RandomState(0)
+    return {name: rng.normal(size=shape).astype(np.float32) for name, shape in SHAPES.items()}
+
+
+def test_shapes_of_the_task_count_all_parameters():
+    assert sum(int(np.prod(shape)) for shape in WEIGHT_SHAPES.values()) == EXPECTED["parameters"]
+
+
+def test_saved_and_loaded_again(tmp_path):
+    written = weights()
+    save_weights(str(tmp_path / "w.npz"), {name: written[name] for name in reversed(list(written))})
+    read = load_weights(str(tmp_path / "w.npz"), SHAPES)
+    assert list(read) == list(SHAPES)
+    for name in SHAPES:
+        assert read[name].dtype == np.float32 and read[name].flags.c_contiguous
+        np.testing.assert_array_equal(read[name], written[name])
+
+
+def test_outputs_of_a_run(tmp_path):
+    folder = tmp_path / "new" / "folder"
+    save_outputs(str(folder), weights(), np.full((5, 10), 0.1))
+    assert np.load(str(folder / "probabilities.npy"), allow_pickle=False).shape == (5, 10)
+    assert list(load_weights(str(folder / "weights.npz"), SHAPES)) == list(SHAPES)
+
+
+def test_float64_becomes_float32():
+    checked = check_weights({name: array.astype(np.float64) for name, array in weights().items()}, SHAPES)
+    assert {array.dtype for array in checked.values()} == {np.dtype(np.float32)}
+
+
+def changed(**arrays):
+    return dict(weights(), **{name.replace("_", "."): array for name, array in arrays.items()})
+
+
+@pytest.mark.parametrize(
+    "wrong, message",
+    [
+        ({"conv1.weight": weights()["conv1.weight"]}, "the tensor conv1.bias is missing"),
+        (changed(conv1_bias=np.zeros(3)), r"conv1.bias has the shape \(3,\) instead of \(2,\)"),
+        (
+            changed(conv9_bias=np.zeros(2)),
+            "there is no tensor conv9.bias in this network; it has conv1.weight, conv1.bias",
+        ),
+        (changed(conv1_bias=np.zeros(2, int)), "conv1.bias holds int64 instead of floating-point numbers"),
+    ],
+)
+def test_tensor_that_does_not_fit_is_named(tmp_path, wrong, message):
+    with pytest.raises(WeightsError, match=message):
+        check_weights(wrong, SHAPES)
+    np.savez(str(tmp_path / "w.npz"), **wrong)
+    with pytest.raises(WeightsError, match="w.npz: " + message):
+        load_weights(str(tmp_path / "w.npz"), SHAPES)
+
+
+def archive_of_pickles(path):
+    np.savez(path, **{"conv1.weight": np.array([{}], dtype=object)})
+
+
+def single_array(path):
+    buffer = io.BytesIO()
+    np.save(buffer, np.zeros(3))
+    with open(path, "wb") as file:
+        file.write(buffer.getvalue())
+
+
+def truncated(path):
+    save_weights(path, weights())
+    with open(path, "rb+") as file:
+        file.truncate(200)
+
+
+def absent(path):
+    pass
+
+
+@pytest.mark.parametrize("make", [archive_of_pickles, single_array, truncated, absent])
+def test_file_that_holds_no_weights(tmp_path, make):
+    make(str(tmp_path / "w.npz"))
+    with pytest.raises(WeightsError, match="cannot use the weights in .*w.npz: ") as caught:
+        load_weights(str(tmp_path / "w.npz"), SHAPES)
+    assert len(str(caught.value).splitlines()) == 1

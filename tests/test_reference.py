@@ -1,0 +1,37 @@
+"""The reference trains as an independent implementation in PyTorch does, both in float64."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from common.data import cifar10
+from common.reference import cifar10_cnn as network
+from rosetta.errors import Unavailable
+from rosetta.kernels import Kernels
+
+SIZE, STEPS = 24, 3  # the last batch is shorter
+
+
+@pytest.mark.timeout(900)
+def test_trains_as_torch_does(tmp_path, missing):
+    try:
+        kernel = Kernels().get("torch", ("torch",), tmp_path / "log")
+    except Unavailable as reason:
+        missing(str(reason))
+    x, y, _, _ = cifar10.load(n_train=SIZE * STEPS - 8, n_test=1, synthetic=not os.environ.get("ROSETTA_DATA"))
+    x, start = x.astype(np.float64), network.initial_weights(seed=0)
+    np.savez(tmp_path / "in.npz", x=x, y=y, size=SIZE, **start)
+    script = Path(__file__).with_name("reference_in_torch.py")
+    subprocess.run([kernel.python, script, tmp_path / "in.npz", tmp_path / "out.npz"], check=True, timeout=300)
+    theirs = np.load(tmp_path / "out.npz")
+
+    batches = [(x[i : i + SIZE], y[i : i + SIZE]) for i in range(0, len(x), SIZE)]
+    weights, losses = network.train(start, batches, lr=0.01, momentum=0.9)
+    assert len(losses) == STEPS
+    np.testing.assert_allclose(losses, theirs["losses"], rtol=0, atol=1e-9)
+    np.testing.assert_allclose(network.probabilities(weights, x), theirs["probabilities"], rtol=0, atol=1e-9)
+    for name, array in weights.items():
+        assert np.linalg.norm(array - theirs[name]) <= 1e-9 * np.linalg.norm(theirs[name]), name

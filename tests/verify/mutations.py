@@ -1,0 +1,137 @@
+"""Mistakes to plant in notebooks, one at a time: what a porter gets wrong, and the level that must see it.
+
+For each notebook: the cell, what stands there, and what the mistake makes of it.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Mutation:
+    level: int  # that must fail; others may as well
+    pytorch: tuple[tuple[str, str, str], ...]
+    mxnet_gluon: tuple[tuple[str, str, str], ...]
+    tensorflow1: tuple[tuple[str, str, str], ...]
+
+
+LOAD = "cifar10.load({layout}, DATA_DIR, N_TRAIN, N_TEST, synthetic=SYNTHETIC)"
+
+
+def _loaded(change: str) -> dict[str, tuple]:
+    """The same change to the arrays ``a`` that the loader returns, in each notebook."""
+    return {
+        name: (
+            (
+                "data",
+                LOAD.format(layout=layout),
+                f"({change.format(h=h, w=h + 1)} for a in {LOAD.format(layout=layout)})",
+            ),
+        )
+        for name, layout, h in (("pytorch", '"NCHW"', 2), ("mxnet_gluon", '"NCHW"', 2), ("tensorflow1", '"NHWC"', 1))
+    }
+
+
+MUTATIONS = {
+    "valid padding": Mutation(
+        level=3,
+        pytorch=(("model", "padding=1", "padding=0"),),
+        mxnet_gluon=(("model", "padding=1", "padding=0"),),
+        tensorflow1=(("model", 'padding="same"', 'padding="valid"'),),
+    ),
+    "average pooling": Mutation(
+        level=3,
+        pytorch=(("model", "MaxPool2d", "AvgPool2d"),),
+        mxnet_gluon=(("model", "MaxPool2D", "AvgPool2D"),),
+        tensorflow1=(("model", "max_pooling2d", "average_pooling2d"),),
+    ),
+    "no ReLU after conv1": Mutation(
+        level=3,
+        pytorch=(("model", "conv(3, 50), nn.ReLU()", "conv(3, 50), nn.Identity()"),),
+        mxnet_gluon=(
+            (
+                "model",
+                'nn.Conv2D(50, kernel_size=3, padding=1, activation="relu")',
+                "nn.Conv2D(50, kernel_size=3, padding=1)",
+            ),
+        ),
+        tensorflow1=(("model", "h = conv(x, 50, tf.nn.relu)", "h = conv(x, 50)"),),
+    ),
+    "unit-gain momentum": Mutation(
+        level=4,
+        pytorch=(("optimizer", "lr=LR", "lr=LR * (1 - MOMENTUM)"),),
+        mxnet_gluon=(("optimizer", '"learning_rate": LR', '"learning_rate": LR * (1 - MOMENTUM)'),),
+        tensorflow1=(("optimizer", "(LR, MOMENTUM)", "(LR * (1 - MOMENTUM), MOMENTUM)"),),
+    ),
+    "Nesterov's momentum": Mutation(
+        level=4,
+        pytorch=(("optimizer", "momentum=MOMENTUM", "momentum=MOMENTUM, nesterov=True"),),
+        mxnet_gluon=(("optimizer", '"sgd"', '"nag"'),),
+        tensorflow1=(("optimizer", "(LR, MOMENTUM)", "(LR, MOMENTUM, use_nesterov=True)"),),
+    ),
+    "summed loss": Mutation(
+        level=4,
+        pytorch=(("optimizer", "CrossEntropyLoss()", 'CrossEntropyLoss(reduction="sum")'),),
+        mxnet_gluon=(("train", "trainer.step(len(x))", "trainer.step(1)"),),
+        tensorflow1=(("optimizer", "logits=logits", "logits=logits, reduction=tf.losses.Reduction.SUM"),),
+    ),
+    "dropout in the test": Mutation(
+        level=5,
+        pytorch=(("evaluate", "model.eval()", "model.train()"),),
+        mxnet_gluon=(("evaluate", "probabilities = np", "with autograd.train_mode(): probabilities = np"),),
+        tensorflow1=(("evaluate", "sess.run(predict)", "sess.run(predict, {training: True})"),),
+    ),
+    "keep probability for dropout rate": Mutation(
+        level=5,
+        pytorch=(("model", "p if DROPOUT", "1 - p if DROPOUT"),),
+        mxnet_gluon=(("model", "rate if DROPOUT", "1 - rate if DROPOUT"),),
+        tensorflow1=(("model", "rate if DROPOUT", "1 - rate if DROPOUT"),),
+    ),
+    "weight decay of 1e-4": Mutation(
+        level=4,
+        pytorch=(("optimizer", "momentum=MOMENTUM", "momentum=MOMENTUM, weight_decay=1e-4"),),
+        mxnet_gluon=(("optimizer", '"momentum": MOMENTUM', '"momentum": MOMENTUM, "wd": 1e-4'),),
+        tensorflow1=(
+            (
+                "optimizer",
+                "minimize(loss)",
+                "minimize(loss + 1e-4 * tf.add_n([tf.nn.l2_loss(v) for v in tf.trainable_variables()]))",
+            ),
+        ),
+    ),
+    "He initialisation": Mutation(
+        level=2,
+        pytorch=(("model", "xavier_uniform_", "kaiming_uniform_"),),
+        mxnet_gluon=(("model", "Xavier()", 'Xavier(factor_type="in", magnitude=6)'),),
+        tensorflow1=(("model", 'padding="same"', 'padding="same", kernel_initializer=tf.initializers.he_uniform()'),),
+    ),
+    "biases of 0.01": Mutation(
+        level=2,
+        pytorch=(("model", "zeros_(layer.bias)", "constant_(layer.bias, 0.01)"),),
+        mxnet_gluon=(("model", "nn.Dense(10)", "nn.Dense(10, bias_initializer=mx.init.Constant(0.01))"),),
+        tensorflow1=(
+            (
+                "model",
+                "tf.layers.dense(h, 10)",
+                "tf.layers.dense(h, 10, bias_initializer=tf.constant_initializer(0.01))",
+            ),
+        ),
+    ),
+    "height and width swapped": Mutation(level=3, **_loaded("a.swapaxes({h}, {w}) if a.ndim == 4 else a")),
+    "labels off by one": Mutation(level=4, **_loaded("(a + 1) % 10 if a.ndim == 1 else a")),
+    "last test batch dropped": Mutation(
+        level=3,
+        pytorch=(
+            ("evaluate", "x_test.split(500)", "x_test.split(500)[:-1]"),
+            ("evaluate", "== y_test)", "== y_test[:len(probabilities)])"),
+        ),
+        mxnet_gluon=(
+            ("data", "batch_size=500", 'batch_size=500, last_batch="discard"'),
+            ("evaluate", "== y_test)", "== y_test[:len(probabilities)])"),
+        ),
+        tensorflow1=(
+            ("data", "examples.batch(500)", "examples.batch(500, drop_remainder=True)"),
+            ("evaluate", "== y_test)", "== y_test[:len(probabilities)])"),
+        ),
+    ),
+}
+NOTEBOOKS = ("pytorch", "mxnet_gluon", "tensorflow1")  # a current one, one of classic, one of python36

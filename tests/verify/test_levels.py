@@ -1,0 +1,130 @@
+"""Each level sees what it is for. Pure arrays: no notebook runs here."""
+
+import re
+
+import numpy as np
+import pytest
+
+from common.params.cifar10_cnn import EXPECTED, WEIGHT_SHAPES
+from common.reference import cifar10_cnn as network
+from rosetta.verify import levels
+from rosetta.verify.levels import TOLERANCES
+
+COUNT = EXPECTED["parameters"]
+
+
+@pytest.fixture(scope="module")
+def fresh():
+    return {name: array.astype(np.float32) for name, array in network.initial_weights(seed=0).items()}
+
+
+def test_weights_that_fit(fresh):
+    assert levels.weights(fresh, COUNT, WEIGHT_SHAPES).passed
+
+
+@pytest.mark.parametrize(
+    "change, count, reason",
+    [
+        ({"fc2.bias": None}, COUNT, "the tensor fc2.bias is missing"),
+        ({"fc2.weight": np.zeros((512, 10), np.float32)}, COUNT, r"fc2.weight has the shape \(512, 10\)"),
+        ({}, COUNT - 1, "3441591 parameters instead of 3441592"),
+        ({}, None, "None parameters"),
+    ],
+)
+def test_weights_that_do_not_fit(fresh, change, count, reason):
+    exported = {name: array for name, array in {**fresh, **change}.items() if array is not None}
+    finding = levels.weights(exported, count, WEIGHT_SHAPES)
+    assert not finding.passed
+    assert re.search(reason, finding.reason)
+
+
+def test_glorot_uniform_is_recognised(fresh):
+    finding = levels.initial(fresh, network.glorot_bound)
+    assert finding.passed and finding.measured["bias"] == 0 and finding.measured["variance"] < 5
+
+
+@pytest.mark.parametrize(
+    "name, change",
+    [
+        ("conv1.weight", lambda w: w * 1.1),  # outside the bound
+        ("conv2.weight", lambda w: w * 0.9),  # too small a variance
+        ("fc2.weight", lambda w: np.abs(w)),  # not around 0
+        ("fc1.weight", lambda w: np.random.RandomState(0).normal(size=w.shape) * w.std()),  # normal
+        ("fc2.bias", lambda b: b + 0.01),
+        ("fc1.weight", lambda w: w * np.nan),
+    ],
+)
+def test_other_initial_weights_fail(fresh, name, change):
+    finding = levels.initial(fresh | {name: change(fresh[name])}, network.glorot_bound)
+    assert not finding.passed and name in finding.reason
+
+
+def probabilities(n=8):
+    p = np.random.RandomState(0).uniform(size=(n, 10))
+    return p / p.sum(axis=1, keepdims=True)
+
+
+def test_forward():
+    p = probabilities()
+    labels = p.argmax(axis=1)
+    assert levels.forward(p + 5e-5, p, labels, 1.0, TOLERANCES).passed
+    assert levels.forward(p + 2e-4, p, labels, 1.0, TOLERANCES).reason.startswith("test probabilities differ")
+    assert "shape" in levels.forward(p[:-1], p, labels, 1.0, TOLERANCES).reason
+    assert "accuracy" in levels.forward(p, p, labels, 7 / 8, TOLERANCES).reason
+    assert "accuracy" in levels.forward(p, p, (labels + 1) % 10, 1.0, TOLERANCES).reason
+    assert not levels.forward(p * np.nan, p, labels, 1.0, TOLERANCES).passed
+
+
+@pytest.fixture(scope="module")
+def steps():
+    start = {"a.weight": np.ones((100, 100)), "a.bias": np.ones(100)}
+    after = {name: array + 0.01 for name, array in start.items()}
+    return start, after, [2.3, 2.2, 2.1]
+
+
+def test_training(steps):
+    start, after, losses = steps
+    assert levels.training(after, losses, start, after, losses, TOLERANCES).passed
+
+
+@pytest.mark.parametrize("factor, passed", [(1 + 2e-4, False), (1 + 5e-5, True), (np.nan, False)])
+def test_training_measures_each_tensor(steps, factor, passed):
+    start, after, losses = steps
+    wrong = dict(after, **{"a.bias": after["a.bias"] * factor})
+    finding = levels.training(wrong, losses, start, after, losses, TOLERANCES)
+    assert finding.passed == passed
+    assert passed or finding.reason.startswith("a.bias differs")
+
+
+def test_training_measures_the_change_alone(steps):
+    """Half a percent of the change is too little to show in the weights themselves: weight decay is like that."""
+    start, after, losses = steps
+    wrong = dict(after, **{"a.weight": start["a.weight"] + 0.01 * 1.005})
+    finding = levels.training(wrong, losses, start, after, losses, TOLERANCES)
+    assert finding.measured["weights"] <= TOLERANCES["weights"]
+    assert finding.reason.startswith("the change of the weights differs")
+
+
+@pytest.mark.parametrize("losses", [[2.3, 2.2], [2.3, 2.2, 2.1002], [2.3, None, 2.1]])
+def test_training_measures_losses(steps, losses):
+    start, after, expected = steps
+    assert not levels.training(after, losses, start, after, expected, TOLERANCES).passed
+
+
+def draws(n, spread=0.1, mean=2.3, seed=0):
+    return mean + spread * np.random.RandomState(seed).normal(size=n)
+
+
+def test_dropout():
+    p, expected = probabilities(), draws(200)
+    assert levels.dropout(list(draws(100, seed=1)), expected, p, p, TOLERANCES).passed
+    for wrong in (
+        draws(100, spread=0.2),
+        draws(100, spread=0.05),
+        draws(100, mean=2.4),
+        [2.3] * 100,
+        [None] * 100,
+        [2.3],
+    ):
+        assert not levels.dropout(list(wrong), expected, p, p, TOLERANCES).passed
+    assert not levels.dropout(list(draws(100, seed=1)), expected, p + 1e-3, p, TOLERANCES).passed
