@@ -19,6 +19,8 @@ from tests.verify.mutations import MUTATIONS, NOTEBOOKS
 
 KNOWN = catalog.load()
 TASK = KNOWN.tasks["cifar10_cnn"]
+USUAL = Size(n_test=510, drop_steps=100, n_drop_test=100)
+SMALL = Size(n_test=20, drop_steps=50, n_drop_test=20)  # is enough for the other mistakes
 CASES = [(name, mistake) for name in NOTEBOOKS for mistake in MUTATIONS]
 
 
@@ -57,7 +59,8 @@ def findings(tmp_path_factory) -> dict[tuple[str, str], list[Finding] | str]:
     def judge(case: tuple[str, str]):
         name, mistake = case
         mutant = plant(name, mistake, tmp_path_factory.mktemp("mutant"))
-        probe, size = bench.prober(mutant, TASK, reference.synthetic), Size.of(mutant, gpu=False)
+        probe = bench.prober(mutant, TASK, reference.synthetic)
+        size = USUAL if mistake == "last test batch dropped" else SMALL
         if MUTATIONS[mistake].level in (2, 5):  # one probe is enough to see it
             outputs = probes.dropped(probe, reference, size)
             found = conformance.of_dropped
