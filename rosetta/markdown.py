@@ -5,9 +5,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 
-def table(heading: list[str], body: Iterable[list[str]]) -> str:
-    """A table; all columns but the first are set flush right."""
-    rule = ["---", *["---:"] * (len(heading) - 1)]
+def table(heading: list[str], body: Iterable[list[str]], figures: bool = True) -> str:
+    """A table; with figures all columns but the first are set flush right."""
+    rule = ["---", *["---:" if figures else "---"] * (len(heading) - 1)]
     return "\n".join("| " + " | ".join(line) + " |" for line in [heading, rule, *body])
 
 

@@ -202,7 +202,11 @@ def _unfinished(rows: list[Row], found: list[Record]) -> list[str]:
         for record in found
         if record.name == row.name and record.status != "ok"
     ]
-    return ["### Not finished", markdown.table(["framework", "where", "status", "reason"], body)] if body else []
+    return (
+        ["### Not finished", markdown.table(["framework", "where", "status", "reason"], body, figures=False)]
+        if body
+        else []
+    )
 
 
 def published(task: str, folder: Path = RESULTS / "published") -> list[Published]:

@@ -52,7 +52,7 @@ def _task(title: str, found: list[Conformance], expected: int) -> list[str]:
     parts += _looser(found) + _failures(found)
     parts += [
         "### What was verified",
-        markdown.table(["framework", "versions", "on", "when", "commit", "took"], map(_facts, found)),
+        markdown.table(["framework", "versions", "on", "when", "commit", "took"], map(_facts, found), figures=False),
     ]
     return parts
 
@@ -100,7 +100,7 @@ def _looser(found: list[Conformance]) -> list[str]:
         return []
     return [
         "\\* Looser tolerances, and why:",
-        markdown.table(["framework", "quantity", "measured", "allowed", "reason"], body),
+        markdown.table(["framework", "quantity", "measured", "allowed", "reason"], body, figures=False),
     ]
 
 
@@ -117,7 +117,9 @@ def _failures(found: list[Conformance]) -> list[str]:
         if not finding.passed
     ]
     body += [[_title(one), "skipped", markdown.escape(one.skipped)] for one in found if one.skipped]
-    return ["### Failed or skipped", markdown.table(["framework", "level", "reason"], body)] if body else []
+    return (
+        ["### Failed or skipped", markdown.table(["framework", "level", "reason"], body, figures=False)] if body else []
+    )
 
 
 def _facts(one: Conformance) -> list[str]:
