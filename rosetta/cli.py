@@ -151,7 +151,7 @@ def doctor(python: PythonOption = None) -> None:
 
 @app.command()
 def report(out: OutOption = None) -> None:
-    """Write results.md from the records."""
+    """Write results.md and conformance.md from what earlier commands have found."""
     from rosetta import commands
 
     commands.write_report(out)

@@ -79,7 +79,12 @@ def list_rows(task: str | None, python: list[str]) -> None:
 
 
 def write_report(out: Path | None) -> None:
-    print(portable(str(report.write(catalog.load(), _results(out)))))
+    """Write the pages anew from what is on disk."""
+    from rosetta.verify import page  # here, because it brings NumPy
+
+    known, results = catalog.load(), _results(out)
+    for written in (report.write(known, results), page.write(known, results)):
+        print(portable(str(written)))
 
 
 def _results(out: Path | None) -> Path:
