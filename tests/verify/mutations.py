@@ -74,6 +74,12 @@ MUTATIONS = {
         mxnet_gluon=(("train", "trainer.step(len(x))", "trainer.step(1)"),),
         tensorflow1=(("optimizer", "logits=logits", "logits=logits, reduction=tf.losses.Reduction.SUM"),),
     ),
+    "a short batch divided by BATCHSIZE": Mutation(
+        level=4,
+        pytorch=(("train", "loss.backward()", "(loss * len(batch) / BATCHSIZE).backward()"),),
+        mxnet_gluon=(("train", "trainer.step(len(x))", "trainer.step(BATCHSIZE)"),),
+        tensorflow1=(("optimizer", "minimize(loss", "minimize(loss * tf.cast(tf.size(y), tf.float32) / BATCHSIZE"),),
+    ),
     "dropout in the test": Mutation(
         level=5,
         pytorch=(("evaluate", "model.eval()", "model.train()"),),
