@@ -45,6 +45,11 @@ class Kernels:
         """The user's own interpreter for an environment, if one was given."""
         return self.given.get(environment, self.given.get(ALL))
 
+    def fingerprint(self, environment: str) -> str:
+        """What stands for the content of an environment: that of its pins, or the interpreter that the user named."""
+        python = self.interpreter(environment)
+        return environments.load(environment).fingerprint() if python is None else str(python)
+
     def state(self, environment: str) -> str:
         """One word or line for ``list`` and ``doctor``."""
         python = self.interpreter(environment)

@@ -57,7 +57,8 @@ class Commit(Part):
 class Notebook(Part):
     path: str
     sha256: str
-    executed: str | None = None  # path of the executed copy, beside the record
+    executed: str | None = None  # file name of the executed copy, whole or up to where it stopped, beside the record
+    log: str | None = None  # file name of what the run printed
 
 
 class Metrics(Part):
@@ -65,7 +66,9 @@ class Metrics(Part):
     parameters: int | None = None
     loss: list[float | None] = []  # mean training loss of each epoch
     epoch_s: list[float] = []
+    epoch_accuracy: list[float | None] = []  # fraction of the test images after each epoch, off the clock
     train_s: float | None = None  # all epochs
+    target_s: float | None = None  # training until the task's target accuracy was first reached
     first_epoch_s: float | None = None  # holds compilation and warm-up
     steady_epoch_s: float | None = None  # median of the epochs after the first
     images_per_s: float | None = None  # training images in a steady epoch, or in the only one
@@ -74,8 +77,22 @@ class Metrics(Part):
     build_s: float | None = None  # model, weights, loss and optimizer
     evaluate_s: float | None = None
     wall_s: float | None = None  # the whole run, from the start of its process to its end
+    cpu_s: float | None = None  # processor seconds of the run's processes
     peak_rss: int | None = None  # largest resident memory of the kernel and its children
     peak_gpu_memory: int | None = None
+    energy_j: float | None = None  # of the GPU, the whole run
+    images_per_j: float | None = None  # training images in the epochs after the first
+
+
+class Telemetry(Part):
+    """What NVML told of the GPU during a run, sampled twice a second."""
+
+    energy_from: Literal["counter", "power"] | None = None  # the GPU's energy counter, or its power added up
+    power_w: float | None = None  # mean
+    utilisation: float | None = None  # mean share of the time in which a kernel ran
+    clock_mhz: float | None = None  # median of the multiprocessors' clock
+    throttled: list[str] = []  # reasons for a lower clock that were seen
+    error: str | None = None  # NVML's, from which on there are no more samples
 
 
 class Record(Named, Part):
@@ -95,12 +112,24 @@ class Record(Named, Part):
     notebook: Notebook
     machine: Machine
     device: str | None = None  # as the framework names it
-    threads: int | None = None  # None: as the framework chooses
+    threads: int | None = None  # that the run was told to use; None: as the framework chooses
+    thread_pools: dict[str, int] = {}  # read back from the run: processors, and threads of the pools that were loaded
+    beside: int = 0  # runs that may have gone on at the same time on this machine, on other GPUs or processors
+    batch: str | None = None
+    key: str | None = None  # of notebook, common, parameters, environment and machine: equal keys need not run twice
+    seed: int | None = None  # where it is not the task's own
+    attempts: int = 1  # 2: a worker of the cluster was lost in the first
     dataset: Dataset = Dataset()
     params: dict[str, Any] = {}
     versions: dict[str, str] = {}
     cuda: dict[str, str] = {}  # runtime and cuDNN that the framework had loaded
     metrics: Metrics = Metrics()
+    telemetry: Telemetry | None = None
+
+    @property
+    def stem(self) -> str:
+        """The name of the record's files."""
+        return super().stem if self.seed is None else f"{super().stem}.seed-{self.seed}"
 
 
 def path(record: Record, results: Path, suffix: str = ".json") -> Path:
@@ -128,7 +157,7 @@ def write_atomically(target: Path, text: str) -> None:
     handle = None
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".tmp")
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(text)
             file.flush()
@@ -157,6 +186,6 @@ def read(file: Path) -> Record:
 
 
 def read_all(results: Path) -> Iterator[tuple[Path, Record]]:
-    """Every record below the results folder, in the order of their paths."""
-    for file in sorted(results.glob("*/*/*/*.json")):
+    """Every record below the results folder, in the order of their paths; hidden folders hold runs in flight."""
+    for file in sorted(results.glob("[!.]*/*/*/*.json")):
         yield file, read(file)

@@ -47,8 +47,13 @@ def test_nothing_kept_names_a_path_of_the_machine(standin):
     "row, status, error",
     [
         ("raises", "failed", "RuntimeError: no kernel image is available (in the cell train)"),
-        ("segfault", "crashed", "the kernel died (in the cell train)"),
-        ("exits", "crashed", "the kernel died (in the cell train)"),
+        ("segfault", "crashed", "the kernel died: SIGSEGV (in the cell train)"),
+        ("exits", "crashed", "the kernel died: exit code 3 (in the cell train)"),
+        (
+            "eats",
+            "crashed",
+            "the kernel died: SIGKILL, as the system sends it when memory runs out (in the cell train)",
+        ),
         ("diverges", "diverged", "the loss is not a finite number from epoch 1 on"),
         ("miscounts", "failed", "not the network of this task: parameters is 7, expected 3,441,592"),
         ("silent", "failed", "the notebook ended without a record"),
@@ -160,7 +165,7 @@ def test_table_that_cannot_be_written_is_one_line(standin):
 
 def test_seed_keeps_the_preset_and_other_parameters_make_it_custom(standin):
     assert standin.run("good", options=("--synthetic", "--seed", "5")).returncode == 0
-    assert standin.record("good")["params"]["SEED"] == 5
+    assert standin.record("good.seed-5")["params"]["SEED"] == 5
     assert standin.run("good", options=("--synthetic", "--epochs", "3")).returncode == 0
     record = standin.record("good", "custom-synthetic")
     assert record["preset"] == "custom" and len(record["metrics"]["loss"]) == 3
@@ -179,10 +184,11 @@ def test_threads_limit_the_kernel(standin):
 
 
 def test_every_field_of_a_record_is_documented(standin):
-    from rosetta.records import Gpu, Metrics, Record
+    from rosetta.records import Gpu, Metrics, Record, Telemetry
 
     page = (ROOT / "docs" / "records.md").read_text()
-    fields = {field.alias or name for model in (Record, Metrics, Gpu) for name, field in model.model_fields.items()}
+    models = (Record, Metrics, Gpu, Telemetry)
+    fields = {field.alias or name for model in models for name, field in model.model_fields.items()}
     assert all(re.search(rf"[`.]{name}\b", page) for name in fields)
     standin.run("good")
     assert set(standin.record("good")) == {field.alias or name for name, field in Record.model_fields.items()}

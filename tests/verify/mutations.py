@@ -82,7 +82,7 @@ MUTATIONS = {
     ),
     "dropout in the test": Mutation(
         level=5,
-        pytorch=(("evaluate", "model.eval()", "model.train()"),),
+        pytorch=(("model", "model.eval()", "model.train()"),),
         mxnet_gluon=(("evaluate", "probabilities = np", "with autograd.train_mode(): probabilities = np"),),
         tensorflow1=(("evaluate", "sess.run(predict)", "sess.run(predict, {training: True})"),),
     ),
@@ -127,8 +127,8 @@ MUTATIONS = {
     "last test batch dropped": Mutation(
         level=3,
         pytorch=(
-            ("evaluate", "x_test.split(500)", "x_test.split(500)[:-1]"),
-            ("evaluate", "== y_test)", "== y_test[:len(probabilities)])"),
+            ("model", "x_test.split(500)", "x_test.split(500)[:-1]"),
+            ("model", "== y_test)", "== y_test[:len(probabilities)])"),
         ),
         mxnet_gluon=(
             ("data", "batch_size=500", 'batch_size=500, last_batch="discard"'),

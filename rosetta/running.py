@@ -1,0 +1,187 @@
+"""What ``run_all.py run`` does: plan, announce, execute, sum up."""
+
+import os
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from rosetta import catalog, devices, journal, plan, records, report
+from rosetta.batch import Batch
+from rosetta.devices import Slot
+from rosetta.errors import RosettaError
+from rosetta.journal import Journal, Line, Order
+from rosetta.kernels import Kernels, parse_given
+from rosetta.paths import RESULTS, portable
+from rosetta.plan import Plan
+from rosetta.records import Record
+from rosetta.screen import STYLES, Screen, clock
+
+UNTIMED = "smoke"  # the preset whose times mean nothing, so that runs may share a device
+
+
+def order(names: list[str], task: str | None, preset: str | None, **options) -> Order:
+    """What the command line asks for, with the machine's defaults filled in. Raises RosettaError for names that are none."""
+    known = catalog.load()
+    task = task or next(iter(known.tasks))
+    preset = preset or plan.default_preset(any(slot.gpu for slot in devices.timed(options.get("gpus"), None)))
+    rows = [row.name for row in known.select(task, names)]
+    return Order(task=task, rows=rows, named=bool(names), preset=preset, **options)
+
+
+def run(asked: Order, out: Path | None) -> int:
+    """Run a new batch. Exit code 0 only if every row that was to run succeeded.
+
+    A row that this machine cannot hold is skipped; that counts as a failure only if the row was asked for by name.
+    """
+    return _Job(asked, out).start()
+
+
+def resume(name: str, out: Path | None, fresh: bool) -> int:
+    """Run what a batch still lacks; all of it anew if ``fresh``."""
+    folder = journal.find(out.absolute() if out else RESULTS, name)
+    return _Job(journal.read_order(folder), out).go_on(folder, fresh)
+
+
+class _Job:
+    """An order, planned on this machine."""
+
+    def __init__(self, asked: Order, out: Path | None):
+        self.order, self.console = asked, Console()
+        self.results = out.absolute() if out else RESULTS
+        self.catalog, self.kernels = catalog.load(), Kernels(parse_given(asked.python))
+        self.slots = _slots(asked)
+        if asked.data_dir:  # kernels inherit it; as a parameter it would put this machine's paths into the records
+            os.environ["ROSETTA_DATA"] = asked.data_dir
+        columns = {slot.machine.name for slot in self.slots}
+        self.earlier = [record for _, record in records.read_all(self.results) if record.machine.name in columns]
+        self.plans = plan.cheapest_first(self._planned(), self.earlier)
+
+    def _planned(self) -> list[Plan]:
+        asked = self.order
+        return plan.make(
+            self.catalog,
+            self.catalog.select(asked.task, asked.rows),
+            asked.preset,
+            asked.overrides,
+            gpu=any(slot.gpu is not None for slot in self.slots),
+            synthetic=asked.synthetic,
+            seeds=asked.seeds,
+            timeout_s=asked.timeout_s,
+        )
+
+    def start(self) -> int:
+        _announce(self.plans, self.slots, self.console)
+        return self._execute(journal.open_new(self.results, self.order, self._lines(), len(self.slots)), set())
+
+    def go_on(self, folder: Path, fresh: bool) -> int:
+        kept = {} if fresh else self._kept(folder.name)
+        lines = [replaced(line, kept[number]) if number in kept else line for number, line in enumerate(self._lines())]
+        missing = [pair for number, pair in enumerate(self.plans) if number not in kept]
+        if not missing:
+            self.console.print(f"batch {folder.name}: all {len(kept)} runs are finished; --fresh runs them again")
+            return 0
+        self.console.print(f"batch {folder.name}: {len(kept)} of {len(self.plans)} runs are finished", highlight=False)
+        _announce(missing, self.slots, self.console)
+        return self._execute(journal.reopen(folder, lines, len(self.slots)), set(kept))
+
+    def _kept(self, batch: str) -> dict[int, Record]:
+        """The batch's finished runs, by their place among the plans, whose notebook, parameters, pins and machine are today's."""
+        finished = {
+            (record.name, record.seed, record.preset, record.key): record
+            for record in self.earlier
+            if record.batch == batch and record.status == "ok"
+        }
+        found = {}
+        for number, (planned, _) in enumerate(self.plans):
+            pins = self.kernels.fingerprint(planned.row.environment)
+            for machine in {slot.machine.name for slot in self.slots}:
+                record = finished.get((planned.row.name, planned.seed, planned.preset, planned.key(pins, machine)))
+                if record:
+                    found[number] = record
+        return found
+
+    def _lines(self) -> list[Line]:
+        return [Line(row=planned.title, estimate_s=round(seconds, 1)) for planned, seconds in self.plans]
+
+    def _execute(self, kept_by: Journal, finished: set[int]) -> int:
+        screen = Screen(kept_by.status, self.console)
+        batch = Batch(self.catalog, self.kernels, self.results, kept_by, screen)
+        missing = [(number, planned) for number, (planned, _) in enumerate(self.plans) if number not in finished]
+        done = batch.run(missing, self.slots)
+        _summary(done, batch, report.write(self.catalog, self.results), self.console)
+        good = all(record.status == "ok" or record.status == "skipped" and not self.order.named for record in done)
+        return 0 if good and not batch.troubles else 1
+
+
+def replaced(line: Line, record: Record) -> Line:
+    """The line of a run that is finished already."""
+    return line.model_copy(
+        update={
+            "state": record.status,
+            "started": record.started,
+            "ended": record.started,
+            "accuracy": record.metrics.accuracy,
+        }
+    )
+
+
+def _slots(asked: Order) -> list[Slot]:
+    timed = devices.timed(asked.gpus, asked.threads)
+    if asked.jobs is None or asked.jobs == len(timed):
+        return timed
+    if asked.preset != UNTIMED:
+        raise RosettaError(
+            f"--jobs {asked.jobs} would let timed runs share a device ({len(timed)} here), and their times would mean nothing: "
+            f"leave it out, or use --preset {UNTIMED}"
+        )
+    if asked.threads is not None:
+        raise RosettaError("--jobs shares the processors out by itself: leave out --threads")
+    return devices.shared(asked.gpus, asked.jobs)
+
+
+def _announce(ordered: list[tuple[Plan, float]], slots: list[Slot], console: Console) -> None:
+    """The plan and its estimate, before it starts."""
+    for machine, titles in _columns(slots):
+        console.print(
+            f"{machine.cpu}, {machine.cores} cores, {', '.join(titles)}; results as {machine.name}", highlight=False
+        )
+    for planned, seconds in ordered:
+        size = planned.constants
+        note = f"  ({planned.note})" if planned.note else ""
+        images = "synthetic images" if planned.synthetic else "images"
+        console.print(
+            f"  {planned.title:<20} {planned.preset:<6} {size['EPOCHS']} x {size['N_TRAIN']:,} {images}, about {clock(seconds)}{note}",
+            markup=False,
+            highlight=False,
+            soft_wrap=True,
+        )
+    total = max(max(seconds for _, seconds in ordered), sum(seconds for _, seconds in ordered) / len(slots))
+    side = f", {len(slots)} at a time" if len(slots) > 1 else ""
+    console.print(
+        f"{len(ordered)} runs{side}, about {clock(total)}, besides installing what is missing", highlight=False
+    )
+
+
+def _columns(slots: list[Slot]) -> list[tuple[records.Machine, list[str]]]:
+    """The machines that the slots make, each with its slots' titles."""
+    found: dict[str, tuple[records.Machine, list[str]]] = {}
+    for slot in slots:
+        gpus = ", ".join(gpu.name for gpu in slot.machine.gpus) or "no GPU"
+        found.setdefault(slot.machine.name, (slot.machine, []))[1].append(
+            f"{slot.title}: {gpus}" if slot.gpu is not None else gpus
+        )
+    return [(machine, list(dict.fromkeys(titles))) for machine, titles in found.values()]
+
+
+def _summary(done: list[Record], batch: Batch, page: Path, console: Console) -> None:
+    for record in done:
+        if record.status != "ok":
+            log = records.path(record, batch.results, ".log")
+            where = f" (log: {portable(str(log))})" if log.exists() else ""
+            text = f"{record.name}: {record.status}: {record.error}{where}"
+            console.print(Text(text, STYLES[record.status]), soft_wrap=True)
+    for trouble in batch.troubles:
+        console.print(Text(trouble, "red"), soft_wrap=True)
+    succeeded = sum(record.status == "ok" for record in done)
+    console.print(f"{succeeded} of {len(done)} runs ok; table: {portable(str(page))}", highlight=False, soft_wrap=True)
