@@ -58,7 +58,11 @@ def main(folder: Path) -> int:
     if job.processors and hasattr(os, "sched_setaffinity"):  # the kernel inherits it
         os.sched_setaffinity(0, job.processors)
     outcome = execute(job, folder / "executed.ipynb")
-    outcome.write(folder)
+    try:
+        outcome.write(folder)
+    except OSError as error:  # a full disk: the runner takes the last line instead
+        print(f"{outcome.error or outcome.status}; the outcome could not be written: {error.strerror}")
+        return 1
     return 0 if outcome.status == "ok" else 1
 
 

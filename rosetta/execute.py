@@ -62,6 +62,15 @@ class Run:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
+@dataclass(frozen=True)
+class Ending:
+    """How a run's process ended. ``last``: the last line that it printed."""
+
+    timed_out: bool
+    code: int
+    last: str
+
+
 def execute(plan: Plan, slot: Slot, kernels: Kernels, watch: Watcher, folder: Path | None = None) -> Run:
     """Run one notebook in a child process of its own and describe what came of it.
 
@@ -98,14 +107,14 @@ def _execute(run: Run, plan: Plan, slot: Slot, kernels: Kernels, watch: Watcher)
     Job(from_root(plan.row.notebook), plan.parameters, slot.processors).write(folder)
     watch(Progress("starting"))
     started = time.monotonic()
-    timed_out, code, telemetry = _supervise(run, cookie, plan, slot, watch)
+    how, telemetry = _supervise(run, cookie, plan, slot, watch)
     run.record.metrics.wall_s = round(time.monotonic() - started, 3)
     run.record.telemetry = telemetry.fill(run.record.metrics, run.record.dataset.n_train)
-    return _complete(run, plan, timed_out, code)
+    return _complete(run, plan, how)
 
 
-def _supervise(run: Run, cookie: str, plan: Plan, slot: Slot, watch: Watcher) -> tuple[bool, int, RunMeter]:
-    """Start the child, follow it to its end, and leave no process of it behind: (timed out, exit code, telemetry)."""
+def _supervise(run: Run, cookie: str, plan: Plan, slot: Slot, watch: Watcher) -> tuple[Ending, RunMeter]:
+    """Start the child, follow it to its end, and leave no process of it behind."""
     env = os.environ | {COOKIE: cookie, "JUPYTER_PATH": str(run.folder), "PYDEVD_DISABLE_FILE_VALIDATION": "1"}
     env.pop("VIRTUAL_ENV", None)  # it would leak into the kernel
     child = subprocess.Popen(
@@ -123,11 +132,11 @@ def _supervise(run: Run, cookie: str, plan: Plan, slot: Slot, watch: Watcher) ->
         telemetry.epoch()
         watch(progress)
 
-    reader = threading.Thread(target=_follow, args=(child.stdout, run.log, told), daemon=True)
+    output = Output(child.stdout, run.log, told)
     timed_out = False
     try:
         with telemetry:
-            reader.start()
+            output.reader.start()
             try:
                 child.wait(plan.timeout_s)
             except subprocess.TimeoutExpired:
@@ -136,23 +145,39 @@ def _supervise(run: Run, cookie: str, plan: Plan, slot: Slot, watch: Watcher) ->
         kill_tree(child.pid, cookie)
         child.wait()
         child.stdin.close()
-        reader.join(timeout=5)
-    return timed_out, child.returncode, telemetry
+        output.reader.join(timeout=5)
+    return Ending(timed_out, child.returncode, output.last), telemetry
 
 
-def _follow(stream, log: Path, told: Watcher) -> None:
-    """Copy the child's output to the log, and report each epoch line."""
-    with suppress(OSError), log.open("ab", buffering=0) as file:  # a full disk: the log ends there, the run need not
-        for line in stream:
-            epoch = EPOCH_PATTERN.search(line.decode(errors="replace"))
+class Output:
+    """What a run's process prints: copied to the log, and each epoch line reported."""
+
+    def __init__(self, stream, log: Path, told: Watcher):
+        self.last = ""  # line that says something
+        self._stream, self._log, self._told = stream, log, told
+        self.reader = threading.Thread(target=self._follow, daemon=True)
+
+    def _follow(self) -> None:
+        file = None
+        with suppress(OSError):
+            file = self._log.open("ab", buffering=0)
+        for line in self._stream:
+            text = line.decode(errors="replace").strip()
+            self.last = text or self.last
+            epoch = EPOCH_PATTERN.search(text)
             if epoch:
-                told(Progress("training", int(epoch["epoch"]), int(epoch["epochs"]), epoch["loss"]))
-            file.write(line)
-    for _ in stream:  # or the child would wait for somebody to read
-        pass
+                self._told(Progress("training", int(epoch["epoch"]), int(epoch["epochs"]), epoch["loss"]))
+            try:
+                if file:
+                    file.write(line)
+            except OSError:  # a full disk: the log ends here, the run need not
+                file.close()
+                file = None
+        if file:
+            file.close()
 
 
-def _complete(run: Run, plan: Plan, timed_out: bool, code: int) -> Run:
+def _complete(run: Run, plan: Plan, how: Ending) -> Run:
     """Fill the record from the executed notebook and decide how the run ended."""
     notebook = _read_executed(run.executed)
     if notebook:
@@ -162,10 +187,10 @@ def _complete(run: Run, plan: Plan, timed_out: bool, code: int) -> Run:
     if notebook:
         _fill(run.record, facts or {}, notebook.seconds())
     outcome = Outcome.read(run.folder)
-    if timed_out:
+    if how.timed_out:
         return _ended(run, "timeout", f"stopped after {plan.timeout_s:g} s, its limit (--timeout sets another)")
     if outcome is None:
-        return _ended(run, "crashed", f"the run's process ended: {ending(code)}{_last_words(run.log)}")
+        return _ended(run, "crashed", f"the run's process ended: {ending(how.code)}{_last_words(how.last)}")
     if outcome.status != "ok":
         return _ended(
             run, outcome.status, (outcome.error or "no message") + (f" (in the cell {where})" if where else "")
@@ -251,13 +276,9 @@ def _read_executed(file: Path) -> ExecutedNotebook | None:
         return None
 
 
-def _last_words(log: Path) -> str:
+def _last_words(line: str) -> str:
     """The last line that a process printed before it ended without telling why."""
-    with suppress(OSError):
-        lines = log.read_text(encoding="utf-8", errors="replace").split("\n")
-        last = next((line.strip() for line in reversed(lines) if line.strip()), None)
-        return f" ({portable(last)[:200]})" if last else ""
-    return ""
+    return f" ({portable(line)[:200]})" if line else ""
 
 
 def _commit() -> Commit:

@@ -3,7 +3,7 @@
 import os
 import platform
 import re
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -86,13 +86,17 @@ def nvml():
 
 
 def devices() -> list[Device]:
-    """The NVIDIA GPUs that a child process would see, in order; none where there is no driver."""
+    """The NVIDIA GPUs that a child process would see and that answer, in order; none where there is no driver."""
+    found: list[Device] = []
     with nvml() as there:
         if not there:
-            return []
+            return found
         driver, number = pynvml.nvmlSystemGetDriverVersion(), pynvml.nvmlSystemGetCudaDriverVersion()
         cuda = f"{number // 1000}.{number % 1000 // 10}"
-        return [Device(name, _describe(handle(name), driver, cuda)) for name in _visible()]
+        for name in _visible():
+            with suppress(pynvml.NVMLError):  # it has fallen off the bus: nothing can run there
+                found.append(Device(name, _describe(handle(name), driver, cuda)))
+    return found
 
 
 def handle(name: str):

@@ -1,5 +1,6 @@
 """NVIDIA's management library as it answers on a box with GPUs, played back to ``pynvml``: tests run without one."""
 
+import os
 from types import SimpleNamespace
 
 import pynvml
@@ -79,3 +80,25 @@ class FakeNvml:
 
     def nvmlDeviceGetCurrentClocksThrottleReasons(self, gpu):
         return self._alive(gpu).throttle
+
+
+class _Plain:
+    """Sets attributes for good, where there is no pytest."""
+
+    setattr = staticmethod(setattr)
+
+    @staticmethod
+    def delenv(name, raising):
+        pass
+
+
+def play_two_gpus(lost: str) -> None:
+    """For a whole process: two GPUs, the first of which is lost once the file ``lost`` is there."""
+    gpus = [FakeGpu("Tesla V100", energy=0), FakeGpu("Tesla V100", energy=0)]
+    played = FakeNvml(_Plain, gpus)
+
+    def alive(gpu):
+        gpu.lost = gpu is gpus[0] and os.path.exists(lost)
+        return FakeNvml._alive(played, gpu)
+
+    played._alive = alive

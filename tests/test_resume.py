@@ -3,7 +3,6 @@
 import json
 import random
 import re
-import signal
 import subprocess
 import sys
 import time
@@ -100,27 +99,6 @@ def test_unknown_batch_names_those_that_are_there(standin):
     done = resume(standin, "20200101-000000")
     assert done.returncode == 2
     assert re.search(r"there is no batch 20200101-000000; the latest are: 20\d{6}-\d{6}", one_line(done.stderr))
-
-
-def test_second_runner_says_so_and_touches_nothing(standin):
-    command = standin.command("run", "good[slow]", "--synthetic", "--preset", "smoke", "--out", str(standin.out))
-    first = subprocess.Popen(command, cwd=standin.root, env=standin.variables(), stdout=subprocess.PIPE, text=True)
-    for line in first.stdout:
-        if "starting" in line:
-            break
-    before = {file: file.read_bytes() for file in standin.out.rglob("*.md")}
-    second = standin.run("good")
-    first.send_signal(signal.SIGINT)
-    first.communicate()
-    assert second.returncode == 2
-    assert re.search(
-        r"another run_all.py is at work in this checkout \(run, process \d+, since", one_line(second.stderr)
-    )
-    assert before == {file: file.read_bytes() for file in standin.out.rglob("*.md")}, (
-        "nor does an interrupt leave a record"
-    )
-    assert not list(standin.out.rglob("good.json"))
-    assert standin.run("good").returncode == 0, "the lock is free when the first has ended"
 
 
 @pytest.mark.timeout(600)
