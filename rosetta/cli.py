@@ -216,7 +216,8 @@ def _alone(what: str, work: Callable[[], int]) -> int:
         with lock.only_runner(what):
             return work()
     except KeyboardInterrupt:
-        print("run_all.py: interrupted; finished runs are kept", file=sys.stderr)
+        rest = "; run_all.py run --resume runs the rest" if what.startswith("run") else ""
+        print(f"run_all.py: interrupted; finished runs are kept{rest}", file=sys.stderr)
         return 130
 
 

@@ -208,7 +208,7 @@ def interrupt(standin, tmp_path):
     _, errors = runner.communicate(timeout=30)
     assert runner.returncode == 130 and standin.record("good")["status"] == "ok"
     assert not (standin.column() / "good-slow.failed.json").exists() and not processes_below(standin)
-    return errors.strip(), "all finished runs; `--resume` runs the rest"
+    return errors.strip(), "all finished runs; the run in flight leaves nothing"
 
 
 @fault("the runner is killed", "SIGKILL to the runner in the middle of a run, then `--resume`")
