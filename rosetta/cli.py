@@ -208,6 +208,34 @@ def report(out: OutOption = None) -> None:
     commands.write_report(out)
 
 
+@app.command()
+def compare(
+    before: Annotated[
+        str, typer.Argument(metavar="A", help="A results folder, or a git revision: results/ as it was.")
+    ],
+    after: Annotated[str, typer.Argument(metavar="B", help="The same; what changed from A to B is told.")],
+    factor: Annotated[
+        float | None,
+        typer.Option(help="How many times a figure must change to count: 1.1 when not given; more for single runs."),
+    ] = None,
+) -> None:
+    """Tell what changed beyond noise from A to B. Exit code 0: nothing became worse, 1: something did."""
+    from rosetta import commands
+
+    raise typer.Exit(commands.compare_records(before, after, factor))
+
+
+@app.command()
+def watch(
+    batch: Annotated[str, typer.Argument(metavar="[BATCH]", help="The batch; the latest when none is named.")] = LAST,
+    out: OutOption = None,
+) -> None:
+    """Show the live table of a batch that runs elsewhere, until it ends. Exit code 1: its runner is gone."""
+    from rosetta import watching
+
+    raise typer.Exit(watching.watch(batch, out))
+
+
 def _alone(what: str, work: Callable[[], int]) -> int:
     """The exit code of work that no other runner may disturb; Typer would end without a word at Ctrl-C."""
     from rosetta import lock

@@ -6,7 +6,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from rosetta import catalog, report
+from rosetta import catalog, changes, report, sources
+from rosetta.compare import FACTOR, WORSE, compare
+from rosetta.errors import RosettaError
 from rosetta.kernels import Kernels, parse_given
 from rosetta.paths import RESULTS, portable
 
@@ -36,3 +38,18 @@ def write_report(out: Path | None) -> None:
     known, results = catalog.load(), out.absolute() if out else RESULTS
     for written in (report.write(known, results), page.write(known, results)):
         print(portable(str(written)))
+
+
+def compare_records(before: str, after: str, factor: float | None) -> int:
+    """Show what changed beyond noise between two folders or revisions; exit code 1 if something became worse."""
+    factor = FACTOR if factor is None else factor
+    if not factor > 1:
+        raise RosettaError(f"--factor {factor:g} is no change for the worse: give a number above 1, such as 1.1")
+    first, second = sources.read(before), sources.read(after)
+    found = compare(first.records, second.records, factor)
+    if not found.rows and not found.of(WORSE):
+        raise RosettaError(f"{first.title} and {second.title} have no row in common that could be compared")
+    console = Console()
+    console.print(f"from {first.title} to {second.title}", markup=False, highlight=False)
+    changes.show(found, console)
+    return 1 if found.of(WORSE) else 0

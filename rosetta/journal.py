@@ -100,7 +100,18 @@ class Status(Strict):
         """Whether the runner still works on it; None where that cannot be told from this host."""
         if self.ended:
             return False
-        return psutil.pid_exists(self.pid) if self.host == socket.gethostname() else None
+        return _runs(self.pid, self.started) if self.host == socket.gethostname() else None
+
+
+def _runs(pid: int, since: datetime) -> bool:
+    """Whether the process lives that had this number then: after a restart of the machine another may have it."""
+    try:
+        process = psutil.Process(pid)
+        return process.status() != psutil.STATUS_ZOMBIE and process.create_time() < since.timestamp() + 1
+    except psutil.NoSuchProcess:
+        return False
+    except psutil.AccessDenied:
+        return True
 
 
 class Journal:

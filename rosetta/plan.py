@@ -15,6 +15,7 @@ from rosetta.paths import COMMON
 from rosetta.records import Record
 
 CUSTOM = "custom"
+UNTIMED = "smoke"  # the preset whose times mean nothing, so that runs may share a device
 LIMITED = ("N_TRAIN", "N_TEST")  # sizes that the task's own constants bound
 LIMIT, SHORTEST_LIMIT_S = 10, 1800  # a run is stopped after that many times its estimate, but not before
 

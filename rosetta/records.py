@@ -17,6 +17,7 @@ from common.record import SCHEMA
 from rosetta.errors import RosettaError
 from rosetta.naming import Named
 
+RECORDS = "[!.]*/*/*/*.json"  # below a results folder: machine, task, preset, row; hidden folders hold runs in flight
 Status = Literal["ok", "failed", "crashed", "timeout", "diverged", "skipped"]
 
 
@@ -172,8 +173,17 @@ def write_atomically(target: Path, text: str) -> None:
 
 def read(file: Path) -> Record:
     try:
-        data = json.loads(file.read_text(encoding="utf-8"))
+        text = file.read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
+        raise RosettaError(f"{file} is not a record: {str(error).splitlines()[0]}; mend or delete it") from None
+    return parse(text, str(file))
+
+
+def parse(text: str, file: str) -> Record:
+    """The record that a file's text is. Raises RosettaError, which names the file, where it is none."""
+    try:
+        data = json.loads(text)
+    except ValueError as error:
         raise RosettaError(f"{file} is not a record: {str(error).splitlines()[0]}; mend or delete it") from None
     if not isinstance(data, dict) or data.get("schema") != SCHEMA:
         raise RosettaError(f"{file} is not a record of schema {SCHEMA}; delete it and run its row again")
@@ -186,6 +196,6 @@ def read(file: Path) -> Record:
 
 
 def read_all(results: Path) -> Iterator[tuple[Path, Record]]:
-    """Every record below the results folder, in the order of their paths; hidden folders hold runs in flight."""
-    for file in sorted(results.glob("[!.]*/*/*/*.json")):
+    """Every record below the results folder, in the order of their paths."""
+    for file in sorted(results.glob(RECORDS)):
         yield file, read(file)

@@ -6,18 +6,17 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from rosetta import catalog, devices, journal, plan, records, report
+from rosetta import catalog, changes, devices, journal, plan, records, report
 from rosetta.batch import Batch
+from rosetta.compare import compare
 from rosetta.devices import Slot
 from rosetta.errors import RosettaError
 from rosetta.journal import Journal, Line, Order
 from rosetta.kernels import Kernels, parse_given
 from rosetta.paths import RESULTS, portable
-from rosetta.plan import Plan
+from rosetta.plan import UNTIMED, Plan
 from rosetta.records import Record
 from rosetta.screen import STYLES, Screen, clock
-
-UNTIMED = "smoke"  # the preset whose times mean nothing, so that runs may share a device
 
 
 def order(names: list[str], task: str | None, preset: str | None, **options) -> Order:
@@ -72,7 +71,7 @@ class _Job:
 
     def start(self) -> int:
         _announce(self.plans, self.slots, self.console)
-        return self._execute(journal.open_new(self.results, self.order, self._lines(), len(self.slots)), set())
+        return self._execute(journal.open_new(self.results, self.order, self._lines(), len(self.slots)), {})
 
     def go_on(self, folder: Path, fresh: bool) -> int:
         kept = {} if fresh else self._kept(folder.name)
@@ -83,7 +82,7 @@ class _Job:
             return 0
         self.console.print(f"batch {folder.name}: {len(kept)} of {len(self.plans)} runs are finished", highlight=False)
         _announce(missing, self.slots, self.console)
-        return self._execute(journal.reopen(folder, lines, len(self.slots)), set(kept))
+        return self._execute(journal.reopen(folder, lines, len(self.slots)), kept)
 
     def _kept(self, batch: str) -> dict[int, Record]:
         """The batch's finished runs, by their place among the plans, whose notebook, parameters, pins and machine are today's."""
@@ -104,12 +103,15 @@ class _Job:
     def _lines(self) -> list[Line]:
         return [Line(row=planned.title, estimate_s=round(seconds, 1)) for planned, seconds in self.plans]
 
-    def _execute(self, kept_by: Journal, finished: set[int]) -> int:
+    def _execute(self, kept_by: Journal, finished: dict[int, Record]) -> int:
         screen = Screen(kept_by.status, self.console)
         batch = Batch(self.catalog, self.kernels, self.results, kept_by, screen)
         missing = [(number, planned) for number, (planned, _) in enumerate(self.plans) if number not in finished]
         done = batch.run(missing, self.slots)
         _summary(done, batch, report.write(self.catalog, self.results), self.console)
+        kept = list(finished.values())
+        before = [record for record in self.earlier if not any(record is one for one in kept)]
+        changes.tell(compare(before, kept + done), self.console)
         good = all(record.status == "ok" or record.status == "skipped" and not self.order.named for record in done)
         return 0 if good and not batch.troubles else 1
 

@@ -16,6 +16,7 @@ STYLES = {
     "timeout": "red",
     "diverged": "red",
 }
+ROOM = 5  # lines of the terminal that are not the table's: heading, caption, what the shell wants
 
 
 def clock(seconds: float) -> str:
@@ -84,7 +85,7 @@ def table(status: Status, height: int) -> Table:
     ]:
         grid.add_column(heading, justify=justify, no_wrap=True)
     grid.add_column("", overflow="fold")
-    for line in _visible(status.lines, height - 5):
+    for line in _visible(status.lines, height - ROOM):
         grid.add_row(
             Text(line.row),
             Text(line.state, STYLES.get(line.state, "cyan")),
