@@ -3,16 +3,19 @@
 import json
 import logging
 import queue
+import socket
 import threading
 import uuid
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from rosetta.errors import RosettaError
 
-CONNECT_S = 5.0
+CONNECT_S = 4.0
+PROTOCOLS = ("tcp", "tls", "ucx", "ws", "wss")
 NOT_INSTALLED = "--cluster needs Dask, which this Python lacks; start it as: uv run --extra cluster run_all.py run --cluster {where}"
 
 
@@ -56,21 +59,18 @@ class Scheduler:
     """
 
     def __init__(self, where: str):
+        self.address, self.topic = _address(where), f"rosetta-{uuid.uuid4().hex}"
+        _check_reachable(self.address)
         try:
             import distributed
         except ModuleNotFoundError:
             raise RosettaError(NOT_INSTALLED.format(where=where)) from None
         logging.getLogger("distributed").setLevel(logging.CRITICAL)  # the user is told in our own words
         logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
-        self.where, self.address, self.topic = where, _address(where), f"rosetta-{uuid.uuid4().hex}"
         self._events: queue.SimpleQueue = queue.SimpleQueue()
-        try:
-            self._client = distributed.Client(self.address, timeout=CONNECT_S, set_as_default=False)
-        except (OSError, ValueError) as error:
-            reason = f": {str(error).splitlines()[0]}" if isinstance(error, ValueError) else ""
-            raise RosettaError(
-                f"no Dask scheduler answers at {self.address}{reason}; docs/cluster.md says how to start one"
-            ) from None
+        self._client = _connected(
+            lambda: distributed.Client(self.address, timeout=CONNECT_S, set_as_default=False), self.address
+        )
         self._client.subscribe_topic("all", self._of_workers)
         self._client.subscribe_topic(self.topic, lambda event: self._events.put(Told(event[1])))
 
@@ -160,7 +160,46 @@ def by_name(name: str) -> Callable:
     return call
 
 
+def _connected(connect: Callable[[], Any], address: str) -> Any:
+    """What ``connect`` returns, in seconds: Dask sets no limit to a server that accepts a connection and then keeps silent."""
+    outcome: queue.SimpleQueue = queue.SimpleQueue()
+
+    def attempt() -> None:
+        try:
+            outcome.put(connect())
+        except Exception as error:
+            outcome.put(error)
+
+    threading.Thread(target=attempt, daemon=True).start()
+    try:
+        client = outcome.get(timeout=CONNECT_S + 1)
+    except queue.Empty:
+        client = TimeoutError()
+    if isinstance(client, Exception):
+        raise RosettaError(f"what listens at {address} does not answer as a Dask scheduler of this version does")
+    return client
+
+
+def _check_reachable(address: str) -> None:
+    """Tell within seconds, and before Dask is loaded, that nobody is there."""
+    try:
+        parts = urlsplit(address if "://" in address else f"tcp://{address}")
+        known = parts.scheme in PROTOCOLS and parts.hostname and parts.port
+    except ValueError:
+        known = False
+    if not known:
+        raise RosettaError(f"--cluster takes tcp://HOST:PORT or a scheduler's file (.json), not {address}")
+    try:
+        socket.create_connection((parts.hostname, parts.port), CONNECT_S).close()
+    except OSError as error:
+        reason = error.strerror or "no answer"
+        raise RosettaError(
+            f"no Dask scheduler answers at {address} ({reason}); docs/cluster.md says how to start one"
+        ) from None
+
+
 def _address(where: str) -> str:
+    """The scheduler's address; looked up where its file is given."""
     if not where.endswith(".json"):
         return where
     try:
