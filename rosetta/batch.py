@@ -1,24 +1,42 @@
-"""A batch: the planned runs, one a slot at a time, each record and the table written as soon as a run ends."""
+"""A batch: the planned runs wherever they are executed, each record and the table written as soon as a run ends."""
 
 import threading
-from concurrent.futures import CancelledError
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
-from rosetta import data, records, report
+from rosetta import records, report
 from rosetta.catalog import Catalog
 from rosetta.devices import Slot
-from rosetta.errors import RosettaError, SlotLost
-from rosetta.execute import Run, execute, not_run
+from rosetta.errors import RosettaError
+from rosetta.execute import Progress, Run
 from rosetta.journal import Journal
 from rosetta.kernels import Kernels
 from rosetta.plan import Plan
 from rosetta.records import Record
 from rosetta.screen import Screen
-from rosetta.workers import Workers
 
 RESERVE = 256 * 1024  # bytes set aside for records, should the disk be full
+
+Numbered = list[tuple[int, Plan]]  # plans, each with its line of the journal
+
+
+class Executor(Protocol):
+    """Where runs go: this machine, or the workers of a cluster."""
+
+    slots: list[Slot]  # one run at a time in each
+    kernels: Kernels
+
+    def prepare(self, plans: Numbered, folder: Path) -> None:
+        """What the first run should not wait for; raises RosettaError where no run could succeed. ``folder`` is for logs."""
+
+    def each(self, plans: Numbered, batch: "Batch") -> Iterator[Record]:
+        """Execute the plans, tell the batch of every step, and give it each run to keep; yields what it kept.
+
+        Ctrl-C or SIGTERM ends this with KeyboardInterrupt, and what was going on then leaves no process.
+        """
 
 
 @dataclass
@@ -26,7 +44,6 @@ class Batch:
     """What the runs of a batch share. Results go below ``results``; ``journal`` and ``screen`` are told of every step."""
 
     catalog: Catalog
-    kernels: Kernels
     results: Path
     journal: Journal
     screen: Screen
@@ -36,47 +53,19 @@ class Batch:
         self._writing = threading.Lock()
         self.reserve = self.journal.folder / "reserve"
 
-    def run(self, plans: list[tuple[int, Plan]], slots: list[Slot]) -> list[Record]:
-        """Execute the plans, each given with its line of the journal; Ctrl-C or SIGTERM ends this with KeyboardInterrupt.
-
-        Whatever has ended until then is kept. Raises RosettaError before the first run where the data is missing.
-        """
-        for dataset in {plan.dataset for _, plan in plans if not plan.synthetic}:
-            data.locate(dataset)
-        workers = Workers(slots)
-        with suppress(OSError):
-            self.reserve.write_bytes(b"\0" * RESERVE)
-        if len(slots) > 1:
-            self._provision(plans)
+    def run(self, plans: Numbered, executor: Executor) -> list[Record]:
+        """Execute the plans; whatever has ended until an interrupt is kept."""
         try:
+            executor.prepare(plans, self.journal.folder)
+            with suppress(OSError):
+                self.reserve.write_bytes(b"\0" * RESERVE)
             with self.screen:
-                return list(workers.each(lambda numbered: self._one(*numbered, workers), plans))
+                return list(executor.each(plans, self))
         finally:
             self.reserve.unlink(missing_ok=True)
             self.journal.close()
 
-    def _provision(self, plans: list[tuple[int, Plan]]) -> None:
-        """Make the environments before the first run, since an installation would disturb the runs beside it."""
-        log = self.journal.folder / "install.log"
-        for environment, imports in dict.fromkeys((plan.row.environment, plan.row.imports) for _, plan in plans):
-            with suppress(RosettaError):  # told when a run asks for it
-                self.kernels.get(environment, imports, log)
-
-    def _one(self, number: int, plan: Plan, workers: Workers) -> Record:
-        """One run; it is kept before its slot takes the next, so that nothing else goes on while that is timed."""
-        try:
-            with workers.share() as slot:
-                self.journal.begin(number, slot.title)
-                run = execute(plan, slot, self.kernels, lambda told: self._tell(number, told), self.journal.folder)
-                if workers.interrupted:
-                    run.close()
-                    raise CancelledError
-                return self.keep(number, run, beside=len(workers.slots) - 1)
-        except SlotLost as lost:
-            self.journal.begin(number, "")
-            return self.keep(number, not_run(plan, workers.slots[0], self.kernels, "failed", str(lost)), beside=0)
-
-    def _tell(self, number: int, progress) -> None:
+    def progress(self, number: int, progress: Progress) -> None:
         self.journal.progress(number, progress)
         self.screen.progress(number)
 

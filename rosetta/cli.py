@@ -84,6 +84,13 @@ def run(
         int | None,
         typer.Option(min=1, help="Runs at a time, of --preset smoke alone: timed runs never share a device."),
     ] = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS|FILE",
+            help="Let the workers of a Dask cluster do the runs: its scheduler's address (tcp://host:8786) or file (.json).",
+        ),
+    ] = None,
     resume: Annotated[
         str | None,
         typer.Option(metavar="[BATCH]", help="Run only what a batch, the latest if none is named, still lacks."),
@@ -108,6 +115,7 @@ def run(
             gpus,
             threads,
             jobs,
+            cluster,
         )
         if any(value not in (None, 0, False) for value in own):
             raise RosettaError(
@@ -119,7 +127,7 @@ def run(
     asked = running.order(
         names or [],
         task,
-        preset,
+        preset=preset,
         overrides={name: value for name, value in given.items() if value is not None},
         seeds=seeds,
         synthetic=synthetic,
@@ -129,6 +137,7 @@ def run(
         gpus=gpus,
         threads=threads,
         jobs=jobs,
+        cluster=str(Path(cluster).absolute()) if cluster and cluster.endswith(".json") else cluster,
     )
     raise typer.Exit(_alone("run", lambda: running.run(asked, out)))
 

@@ -51,6 +51,17 @@ def timed(gpus: str | None, threads: int | None) -> list[Slot]:
     return _slots(chosen, slots, processors, share)
 
 
+def first(part: int = 0, of: int = 1) -> Slot:
+    """The slot of a process that takes one run at a time, on the first GPU that it sees or on the CPU.
+
+    It is one of ``of`` such processes on this machine, its number is ``part``: each gets an equal share of the processors,
+    and a single one leaves the choice to the framework.
+    """
+    chosen, processors = machine.devices()[:1], machine.processors()
+    share = len(processors) // of if of > 1 else 0
+    return _slots(chosen, 1, processors[part * share :], share)[0]
+
+
 def shared(gpus: str | None, jobs: int | None) -> list[Slot]:
     """Slots for work whose time does not count: one a GPU, else one a processor, or ``jobs`` of them."""
     chosen, processors = _chosen(gpus), machine.processors()

@@ -37,7 +37,7 @@ class Order(Strict):
     task: str
     rows: list[str]
     named: bool = False  # whether the user named the rows: then one that cannot be run here is a failure
-    preset: str
+    preset: str | None = None  # None until it is known whether there is a GPU
     overrides: dict[str, Any] = {}
     seeds: int = 1
     synthetic: bool = False
@@ -122,8 +122,10 @@ class Journal:
         self._lock, self._written = threading.RLock(), 0.0
 
     def begin(self, number: int, where: str) -> None:
+        """The run starts, or starts again elsewhere."""
         line = self.status.lines[number]
         line.started, line.where = datetime.now(UTC), where
+        line.epoch, line.epochs, line.loss = 0, 0, ""
         self.renew()
 
     def progress(self, number: int, progress: Progress) -> None:
@@ -138,6 +140,16 @@ class Journal:
         line.state, line.ended, line.error = record.status, datetime.now(UTC), record.error
         line.accuracy = record.metrics.accuracy
         self.renew(now=True)
+
+    def wait(self, number: int) -> None:
+        """The run has lost its place and waits for another."""
+        line = self.status.lines[number]
+        line.state, line.started, line.where = "waiting", None, ""
+        self.renew(now=True)
+
+    def resize(self, slots: int) -> None:
+        """There are more places for runs now, or fewer."""
+        self.status.slots = max(slots, 1)
 
     def close(self) -> None:
         """The batch has ended, whole or interrupted."""

@@ -104,6 +104,12 @@ def handle(name: str):
     return pynvml.nvmlDeviceGetHandleByIndex(int(name)) if name.isdigit() else pynvml.nvmlDeviceGetHandleByUUID(name)
 
 
+def uuid(name: str) -> str:
+    """The GPU's own identity, the same in every process and container that sees it; call it for a GPU that answers."""
+    with nvml():
+        return str(pynvml.nvmlDeviceGetUUID(handle(name)))
+
+
 def trouble(name: str) -> str | None:
     """What NVML says when a GPU is asked for its memory and does not answer; None when it does."""
     try:

@@ -23,6 +23,14 @@ def kill_tree(pid: int, cookie: str) -> None:
         psutil.wait_procs(doomed, timeout=5)
 
 
+def kill_runs() -> None:
+    """Kill the children of this process that are runs; what they have started is killed when their end is noticed."""
+    for child in psutil.Process().children():
+        with contextlib.suppress(psutil.Error):
+            if COOKIE in child.environ():
+                child.kill()
+
+
 def _descendants(pid: int) -> list[psutil.Process]:
     try:
         process = psutil.Process(pid)

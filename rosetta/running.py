@@ -1,31 +1,38 @@
 """What ``run_all.py run`` does: plan, announce, execute, sum up."""
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from rich.console import Console
 from rich.text import Text
 
 from rosetta import catalog, changes, devices, journal, plan, records, report
-from rosetta.batch import Batch
+from rosetta.batch import Batch, Executor
 from rosetta.compare import compare
 from rosetta.devices import Slot
 from rosetta.errors import RosettaError
 from rosetta.journal import Journal, Line, Order
 from rosetta.kernels import Kernels, parse_given
+from rosetta.local import Local
 from rosetta.paths import RESULTS, portable
 from rosetta.plan import UNTIMED, Plan
 from rosetta.records import Record
 from rosetta.screen import STYLES, Screen, clock
 
 
-def order(names: list[str], task: str | None, preset: str | None, **options) -> Order:
-    """What the command line asks for, with the machine's defaults filled in. Raises RosettaError for names that are none."""
+def order(names: list[str], task: str | None, **options) -> Order:
+    """What the command line asks for. Raises RosettaError for names that are none and options that exclude each other."""
     known = catalog.load()
     task = task or next(iter(known.tasks))
-    preset = preset or plan.default_preset(any(slot.gpu for slot in devices.timed(options.get("gpus"), None)))
     rows = [row.name for row in known.select(task, names)]
-    return Order(task=task, rows=rows, named=bool(names), preset=preset, **options)
+    asked = Order(task=task, rows=rows, named=bool(names), **options)
+    if asked.cluster and any(value is not None for value in (asked.gpus, asked.threads, asked.jobs)):
+        raise RosettaError(
+            "--gpus, --threads and --jobs share out this machine; with --cluster each worker takes one run at a time"
+        )
+    return asked
 
 
 def run(asked: Order, out: Path | None) -> int:
@@ -33,28 +40,48 @@ def run(asked: Order, out: Path | None) -> int:
 
     A row that this machine cannot hold is skipped; that counts as a failure only if the row was asked for by name.
     """
-    return _Job(asked, out).start()
+    with _executor(asked) as executor:
+        return _Job(asked, out, executor).start()
 
 
 def resume(name: str, out: Path | None, fresh: bool) -> int:
     """Run what a batch still lacks; all of it anew if ``fresh``."""
     folder = journal.find(out.absolute() if out else RESULTS, name)
-    return _Job(journal.read_order(folder), out).go_on(folder, fresh)
+    asked = journal.read_order(folder)
+    with _executor(asked) as executor:
+        return _Job(asked, out, executor).go_on(folder, fresh)
+
+
+@contextmanager
+def _executor(asked: Order) -> Iterator[Executor]:
+    """Where the runs go: this machine, unless a cluster is asked for."""
+    if asked.cluster:
+        from rosetta.cluster import Cluster
+
+        def note(text: str) -> None:
+            Console().print(text, markup=False, highlight=False, soft_wrap=True)
+
+        with Cluster(asked.cluster, asked.python, asked.data_dir, note) as cluster:
+            yield cluster
+    else:
+        if asked.data_dir:  # kernels inherit it; as a parameter it would put this machine's paths into the records
+            os.environ["ROSETTA_DATA"] = asked.data_dir
+        yield Local(_slots(asked), Kernels(parse_given(asked.python)))
 
 
 class _Job:
-    """An order, planned on this machine."""
+    """An order, planned for where it is executed."""
 
-    def __init__(self, asked: Order, out: Path | None):
-        self.order, self.console = asked, Console()
+    def __init__(self, asked: Order, out: Path | None, executor: Executor):
+        self.console, self.executor, self.slots = Console(), executor, executor.slots
+        self.gpu = any(slot.gpu is not None for slot in self.slots)
+        self.order = asked.model_copy(update={"preset": asked.preset or plan.default_preset(self.gpu)})
         self.results = out.absolute() if out else RESULTS
-        self.catalog, self.kernels = catalog.load(), Kernels(parse_given(asked.python))
-        self.slots = _slots(asked)
-        if asked.data_dir:  # kernels inherit it; as a parameter it would put this machine's paths into the records
-            os.environ["ROSETTA_DATA"] = asked.data_dir
-        columns = {slot.machine.name for slot in self.slots}
-        self.earlier = [record for _, record in records.read_all(self.results) if record.machine.name in columns]
-        self.plans = plan.cheapest_first(self._planned(), self.earlier)
+        self.catalog = catalog.load()
+        self.columns = {slot.machine.name for slot in self.slots}
+        self.records = [record for _, record in records.read_all(self.results)]
+        earlier = [record for record in self.records if record.machine.name in self.columns]
+        self.plans = plan.cheapest_first(self._planned(), earlier)
 
     def _planned(self) -> list[Plan]:
         asked = self.order
@@ -63,7 +90,7 @@ class _Job:
             self.catalog.select(asked.task, asked.rows),
             asked.preset,
             asked.overrides,
-            gpu=any(slot.gpu is not None for slot in self.slots),
+            gpu=self.gpu,
             synthetic=asked.synthetic,
             seeds=asked.seeds,
             timeout_s=asked.timeout_s,
@@ -88,13 +115,15 @@ class _Job:
         """The batch's finished runs, by their place among the plans, whose notebook, parameters, pins and machine are today's."""
         finished = {
             (record.name, record.seed, record.preset, record.key): record
-            for record in self.earlier
+            for record in self.records
             if record.batch == batch and record.status == "ok"
         }
+        # The workers of today may be others than those that a cluster had when the batch began
+        machines = {record.machine.name for record in finished.values()} if self.order.cluster else self.columns
         found = {}
         for number, (planned, _) in enumerate(self.plans):
-            pins = self.kernels.fingerprint(planned.row.environment)
-            for machine in {slot.machine.name for slot in self.slots}:
+            pins = self.executor.kernels.fingerprint(planned.row.environment)
+            for machine in machines:
                 record = finished.get((planned.row.name, planned.seed, planned.preset, planned.key(pins, machine)))
                 if record:
                     found[number] = record
@@ -105,12 +134,12 @@ class _Job:
 
     def _execute(self, kept_by: Journal, finished: dict[int, Record]) -> int:
         screen = Screen(kept_by.status, self.console)
-        batch = Batch(self.catalog, self.kernels, self.results, kept_by, screen)
+        batch = Batch(self.catalog, self.results, kept_by, screen)
         missing = [(number, planned) for number, (planned, _) in enumerate(self.plans) if number not in finished]
-        done = batch.run(missing, self.slots)
+        done = batch.run(missing, self.executor)
         _summary(done, batch, report.write(self.catalog, self.results), self.console)
         kept = list(finished.values())
-        before = [record for record in self.earlier if not any(record is one for one in kept)]
+        before = [record for record in self.records if not any(record is one for one in kept)]
         changes.tell(compare(before, kept + done), self.console)
         good = all(record.status == "ok" or record.status == "skipped" and not self.order.named for record in done)
         return 0 if good and not batch.troubles else 1

@@ -56,6 +56,10 @@ class Screen:
         line = self.status.lines[number]
         self._say(number, f"{line.state}  {line.error or _percent(line.accuracy)}")
 
+    def note(self, text: str) -> None:
+        """Something about the batch as a whole, as a line of its own."""
+        self.console.print(Text(text, "yellow"), highlight=False, soft_wrap=True)
+
     def _say(self, number: int, what: str) -> None:
         """One plain line, where there is no live table."""
         if self.live is not None or self._said.get(number) == what:

@@ -13,6 +13,7 @@ class FakeGpu:
 
     def __init__(self, name="Tesla V0", energy=None, power=None):
         self.name, self.energy, self.power = name, energy, power
+        self.uuid = f"GPU-{name}"
         self.used, self.total = 1 * GIB, 16 * GIB
         self.utilisation, self.clock, self.throttle = 50, 1380, 0
         self.lost = False  # it has fallen off the bus
@@ -62,6 +63,9 @@ class FakeNvml:
 
     def nvmlDeviceGetName(self, gpu):
         return gpu.name
+
+    def nvmlDeviceGetUUID(self, gpu):
+        return gpu.uuid
 
     def nvmlDeviceGetMemoryInfo(self, gpu):
         return SimpleNamespace(total=self._alive(gpu).total, used=gpu.used)
