@@ -1,6 +1,7 @@
 """A batch: the planned runs, one a slot at a time, each record and the table written as soon as a run ends."""
 
 import threading
+import time
 from concurrent.futures import CancelledError
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ from rosetta.screen import Screen
 from rosetta.workers import Workers
 
 RESERVE = 256 * 1024  # bytes set aside for records, should the disk be full
+COST = 20  # the table takes no more than that part of a batch's time: it is made from all records
 
 
 @dataclass
@@ -33,7 +35,7 @@ class Batch:
     troubles: list[str] = field(default_factory=list)  # what could not be kept, for the end of the batch
 
     def __post_init__(self):
-        self._writing = threading.Lock()
+        self._writing, self._table_due = threading.Lock(), 0.0
         self.reserve = self.journal.folder / "reserve"
 
     def run(self, plans: list[tuple[int, Plan]], slots: list[Slot]) -> list[Record]:
@@ -51,6 +53,10 @@ class Batch:
         try:
             with self.screen:
                 return list(workers.each(lambda numbered: self._one(*numbered, workers), plans))
+        except KeyboardInterrupt:
+            with self._writing:
+                self._renew_table()
+            raise
         finally:
             self.reserve.unlink(missing_ok=True)
             self.journal.close()
@@ -93,9 +99,16 @@ class Batch:
                 run.close()
             self.journal.end(number, record)
             self.screen.end(number)
-            with suppress(RosettaError):  # tried again at the end of the batch
-                report.write(self.catalog, self.results)
+            if time.monotonic() >= self._table_due:
+                self._renew_table()
         return record
+
+    def _renew_table(self) -> None:
+        started = time.monotonic()
+        with suppress(RosettaError):  # tried again at the end of the batch
+            report.write(self.catalog, self.results)
+        now = time.monotonic()
+        self._table_due = now + COST * (now - started)
 
     def _save_record(self, record: Record, error: RosettaError) -> None:
         """The record alone, in the place that was set aside."""
