@@ -1,6 +1,7 @@
 """A batch: the planned runs wherever they are executed, each record and the table written as soon as a run ends."""
 
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ from rosetta.records import Record
 from rosetta.screen import Screen
 
 RESERVE = 256 * 1024  # bytes set aside for records, should the disk be full
+COST = 20  # the table takes no more than that part of a batch's time: it is made from all records
 
 Numbered = list[tuple[int, Plan]]  # plans, each with its line of the journal
 
@@ -50,7 +52,7 @@ class Batch:
     troubles: list[str] = field(default_factory=list)  # what could not be kept, for the end of the batch
 
     def __post_init__(self):
-        self._writing = threading.Lock()
+        self._writing, self._table_due = threading.Lock(), 0.0
         self.reserve = self.journal.folder / "reserve"
 
     def run(self, plans: Numbered, executor: Executor) -> list[Record]:
@@ -61,6 +63,10 @@ class Batch:
                 self.reserve.write_bytes(b"\0" * RESERVE)
             with self.screen:
                 return list(executor.each(plans, self))
+        except KeyboardInterrupt:
+            with self._writing:
+                self._renew_table()
+            raise
         finally:
             self.reserve.unlink(missing_ok=True)
             self.journal.close()
@@ -82,9 +88,16 @@ class Batch:
                 run.close()
             self.journal.end(number, record)
             self.screen.end(number)
-            with suppress(RosettaError):  # tried again at the end of the batch
-                report.write(self.catalog, self.results)
+            if time.monotonic() >= self._table_due:
+                self._renew_table()
         return record
+
+    def _renew_table(self) -> None:
+        started = time.monotonic()
+        with suppress(RosettaError):  # tried again at the end of the batch
+            report.write(self.catalog, self.results)
+        now = time.monotonic()
+        self._table_due = now + COST * (now - started)
 
     def _save_record(self, record: Record, error: RosettaError) -> None:
         """The record alone, in the place that was set aside."""

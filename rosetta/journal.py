@@ -9,6 +9,7 @@ import shutil
 import socket
 import threading
 import time
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,8 @@ from rosetta.records import Record
 
 FOLDER = ".batches"
 SCHEMA = 1
-RENEW_S = 0.5  # the status is not written more often than that
+RENEW_S = 0.5  # the status is not written more often than that,
+COST = 20  # nor for more than that part of the time: that of a very large batch takes long
 
 
 class Strict(BaseModel):
@@ -89,8 +91,8 @@ class Status(Strict):
     @property
     def remaining_s(self) -> float:
         """Until all runs have ended, by their estimates."""
-        longest = max((line.remaining_s for line in self.lines), default=0.0)
-        return max(longest, sum(line.remaining_s for line in self.lines) / self.slots)
+        left = [line.remaining_s for line in self.lines if line.ended is None]
+        return max(max(left), sum(left) / self.slots) if left else 0.0
 
     @property
     def done(self) -> int:
@@ -119,7 +121,8 @@ class Journal:
 
     def __init__(self, folder: Path, status: Status):
         self.folder, self.status = folder, status
-        self._lock, self._written = threading.RLock(), 0.0
+        self._lock, self._due = threading.RLock(), 0.0
+        self._later: threading.Timer | None = None
 
     def begin(self, number: int, where: str) -> None:
         """The run starts, or starts again elsewhere."""
@@ -139,7 +142,7 @@ class Journal:
         line = self.status.lines[number]
         line.state, line.ended, line.error = record.status, datetime.now(UTC), record.error
         line.accuracy = record.metrics.accuracy
-        self.renew(now=True)
+        self.renew()
 
     def wait(self, number: int) -> None:
         """The run has lost its place and waits for another."""
@@ -157,17 +160,26 @@ class Journal:
         self.renew(now=True)
 
     def renew(self, now: bool = False) -> None:
-        """Write the status, at most every half second unless it matters; on a full disk it stays as it is."""
+        """Write the status: now, or as soon as it is due again. On a full disk it stays as it is."""
         with self._lock:
-            if not now and time.monotonic() - self._written < RENEW_S:
-                return
-            self._written = time.monotonic()
-            temporary = self.folder / "status.tmp"
-            try:
-                temporary.write_text(self.status.model_dump_json(by_alias=True), encoding="utf-8")
-                os.replace(temporary, self.folder / "status.json")
-            except OSError:
-                pass
+            wait = self._due - time.monotonic()
+            if now or wait <= 0:
+                self._write()
+            elif self._later is None:
+                self._later = threading.Timer(wait, self.renew, kwargs={"now": True})
+                self._later.daemon = True
+                self._later.start()
+
+    def _write(self) -> None:
+        if self._later is not None:
+            self._later.cancel()
+            self._later = None
+        started, temporary = time.monotonic(), self.folder / "status.tmp"
+        with suppress(OSError):
+            temporary.write_text(self.status.model_dump_json(by_alias=True), encoding="utf-8")
+            os.replace(temporary, self.folder / "status.json")
+        now = time.monotonic()
+        self._due = now + max(RENEW_S, COST * (now - started))
 
 
 def open_new(results: Path, order: Order, lines: list[Line], slots: int) -> Journal:

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -18,6 +18,19 @@ CUSTOM = "custom"
 UNTIMED = "smoke"  # the preset whose times mean nothing, so that runs may share a device
 LIMITED = ("N_TRAIN", "N_TEST")  # sizes that the task's own constants bound
 LIMIT, SHORTEST_LIMIT_S = 10, 1800  # a run is stopped after that many times its estimate, but not before
+
+
+Durations = dict[tuple[str, str], float]  # seconds that a row takes with a preset
+
+
+def content(path: Path) -> str:
+    """SHA-256 of a file, or of the Python files below a folder with their paths."""
+    if path.is_file():
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    digest = hashlib.sha256()
+    for file in sorted(path.rglob("*.py")):
+        digest.update(file.relative_to(path).as_posix().encode() + b"\0" + file.read_bytes())
+    return digest.hexdigest()
 
 
 class Plan(BaseModel):
@@ -45,19 +58,14 @@ class Plan(BaseModel):
         """The row, with the seed where it is not the task's own."""
         return self.row.name if self.seed is None else f"{self.row.name} seed {self.seed}"
 
-    def estimate_s(self, earlier: Iterable[Record] = ()) -> float:
+    def estimate_s(self, took: Durations | None = None) -> float:
         """Seconds the run should take: the median of what it took before, else from the catalog's costs on 2 CPU cores.
 
         Testing an image is counted as a third of training on it: forward without backward.
         """
-        took = [
-            record.metrics.wall_s
-            for record in earlier
-            if (record.name, record.preset, record.status) == (self.row.name, self.preset, "ok")
-            and record.metrics.wall_s
-        ]
-        if took and self.preset != CUSTOM:
-            return median(took)
+        known = (took or {}).get((self.row.name, self.preset))
+        if known is not None and self.preset != CUSTOM:
+            return known
         cost, size = self.row.cost, self.constants
         images = size["EPOCHS"] * size["N_TRAIN"] + size["N_TEST"] / 3
         return cost.start_s + images * cost.image_ms / 1000
@@ -68,23 +76,23 @@ class Plan(BaseModel):
             return self
         return self.model_copy(update={"timeout_s": max(SHORTEST_LIMIT_S, LIMIT * estimate_s)})
 
-    def key(self, environment: str, machine: str) -> str:
+    def key(self, environment: str, machine: str, digest: Callable[[Path], str] = content) -> str:
         """SHA-256 over what decides the outcome of the run: notebook, ``common``, parameters, environment, machine.
 
-        environment: fingerprint of its pins, or the interpreter that the user named.
+        environment: fingerprint of its pins, or the interpreter that the user named. digest: ``content``, or one that
+        remembers, where the keys of many plans are wanted.
         """
-        decisive = [content(self.row.notebook), content(COMMON), self.parameters, environment, machine]
+        decisive = [digest(self.row.notebook), digest(COMMON), self.parameters, environment, machine]
         return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()
 
 
-def content(path: Path) -> str:
-    """SHA-256 of a file, or of the Python files below a folder with their paths."""
-    if path.is_file():
-        return hashlib.sha256(path.read_bytes()).hexdigest()
-    digest = hashlib.sha256()
-    for file in sorted(path.rglob("*.py")):
-        digest.update(file.relative_to(path).as_posix().encode() + b"\0" + file.read_bytes())
-    return digest.hexdigest()
+def durations(earlier: Iterable[Record]) -> Durations:
+    """What finished runs took, start and end included: the median of each row and preset."""
+    found: dict[tuple[str, str], list[float]] = {}
+    for record in earlier:
+        if record.status == "ok" and record.metrics.wall_s:
+            found.setdefault((record.name, record.preset), []).append(record.metrics.wall_s)
+    return {key: median(seconds) for key, seconds in found.items()}
 
 
 def make(
@@ -144,7 +152,8 @@ def check_sizes(overrides: dict[str, Any], constants: dict[str, Any]) -> None:
 def cheapest_first(plans: list[Plan], earlier: list[Record]) -> list[tuple[Plan, float]]:
     """The plans, each with its limit, and their estimates in seconds: every row once before any is repeated with another
     seed, and the fastest first, so that an evening's batch shows results early."""
-    estimated = [(plan, plan.estimate_s(earlier)) for plan in plans]
+    took = durations(earlier)
+    estimated = [(plan, plan.estimate_s(took)) for plan in plans]
     ordered = sorted(estimated, key=lambda pair: (pair[0].repeat, pair[1]))
     return [(plan.limited(estimate), estimate) for plan, estimate in ordered]
 

@@ -3,10 +3,10 @@
 Times are in seconds, memory in bytes, fractions between 0 and 1. A field whose fact could not be had is null or absent, never 0.
 """
 
+import gc
 import json
 import os
 import tempfile
-from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -18,6 +18,7 @@ from rosetta.errors import RosettaError
 from rosetta.naming import Named
 
 RECORDS = "[!.]*/*/*/*.json"  # below a results folder: machine, task, preset, row; hidden folders hold runs in flight
+SUFFIXES = (".json", ".ipynb", ".log")  # of a run's files
 Status = Literal["ok", "failed", "crashed", "timeout", "diverged", "skipped"]
 
 
@@ -148,8 +149,8 @@ def write(record: Record, results: Path) -> Path:
     target = path(record, results)
     write_atomically(target, record.model_dump_json(by_alias=True, indent=1) + "\n")
     if record.status == "ok":
-        for leftover in target.parent.glob(f"{record.stem}.failed.*"):
-            leftover.unlink()
+        for suffix in SUFFIXES:  # by name: a folder may hold very many runs
+            target.with_name(f"{record.stem}.failed{suffix}").unlink(missing_ok=True)
     return target
 
 
@@ -182,20 +183,35 @@ def read(file: Path) -> Record:
 def parse(text: str, file: str) -> Record:
     """The record that a file's text is. Raises RosettaError, which names the file, where it is none."""
     try:
-        data = json.loads(text)
-    except ValueError as error:
-        raise RosettaError(f"{file} is not a record: {str(error).splitlines()[0]}; mend or delete it") from None
-    if not isinstance(data, dict) or data.get("schema") != SCHEMA:
-        raise RosettaError(f"{file} is not a record of schema {SCHEMA}; delete it and run its row again")
-    try:
-        return Record.model_validate(data)
+        record = Record.model_validate_json(text)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        raise RosettaError(f"{file} is not a valid record: {where}: {first['msg']}; mend or delete it") from None
+        raise RosettaError(f"{file} {_trouble(text, error)}") from None
+    if record.version != SCHEMA or "version" not in record.model_fields_set:
+        raise RosettaError(f"{file} {OTHER_SCHEMA}")
+    return record
 
 
-def read_all(results: Path) -> Iterator[tuple[Path, Record]]:
+OTHER_SCHEMA = f"is not a record of schema {SCHEMA}; delete it and run its row again"
+
+
+def _trouble(text: str, error: ValidationError) -> str:
+    """Why a text is no record, and what to do."""
+    try:
+        data = json.loads(text)
+    except ValueError as reason:
+        return f"is not a record: {reason}; mend or delete it"
+    if not isinstance(data, dict) or data.get("schema") != SCHEMA:
+        return OTHER_SCHEMA
+    first = error.errors()[0]
+    return f"is not a valid record: {'.'.join(map(str, first['loc']))}: {first['msg']}; mend or delete it"
+
+
+def read_all(results: Path) -> list[tuple[Path, Record]]:
     """Every record below the results folder, in the order of their paths."""
-    for file in sorted(results.glob(RECORDS)):
-        yield file, read(file)
+    collecting = gc.isenabled()
+    gc.disable()  # records hold no cycles: to look for some among very many would take as long as reading them
+    try:
+        return [(file, read(file)) for file in sorted(results.glob(RECORDS), key=lambda file: file.parts)]
+    finally:
+        if collecting:
+            gc.enable()

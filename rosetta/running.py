@@ -1,8 +1,10 @@
 """What ``run_all.py run`` does: plan, announce, execute, sum up."""
 
 import os
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 from rich.console import Console
@@ -17,7 +19,7 @@ from rosetta.journal import Journal, Line, Order
 from rosetta.kernels import Kernels, parse_given
 from rosetta.local import Local
 from rosetta.paths import RESULTS, portable
-from rosetta.plan import UNTIMED, Plan
+from rosetta.plan import UNTIMED, Plan, content
 from rosetta.records import Record
 from rosetta.screen import STYLES, Screen, clock
 
@@ -120,11 +122,13 @@ class _Job:
         }
         # The workers of today may be others than those that a cluster had when the batch began
         machines = {record.machine.name for record in finished.values()} if self.order.cluster else self.columns
-        found = {}
+        found, digest, fingerprint = {}, cache(content), cache(self.executor.kernels.fingerprint)
         for number, (planned, _) in enumerate(self.plans):
-            pins = self.executor.kernels.fingerprint(planned.row.environment)
+            pins = fingerprint(planned.row.environment)
             for machine in machines:
-                record = finished.get((planned.row.name, planned.seed, planned.preset, planned.key(pins, machine)))
+                record = finished.get(
+                    (planned.row.name, planned.seed, planned.preset, planned.key(pins, machine, digest))
+                )
                 if record:
                     found[number] = record
         return found
@@ -138,9 +142,9 @@ class _Job:
         missing = [(number, planned) for number, (planned, _) in enumerate(self.plans) if number not in finished]
         done = batch.run(missing, self.executor)
         _summary(done, batch, report.write(self.catalog, self.results), self.console)
-        kept = list(finished.values())
-        before = [record for record in self.records if not any(record is one for one in kept)]
-        changes.tell(compare(before, kept + done), self.console)
+        kept = {id(record) for record in finished.values()}
+        before = [record for record in self.records if id(record) not in kept]
+        changes.tell(compare(before, [*finished.values(), *done]), self.console)
         good = all(record.status == "ok" or record.status == "skipped" and not self.order.named for record in done)
         return 0 if good and not batch.troubles else 1
 
@@ -177,12 +181,17 @@ def _announce(ordered: list[tuple[Plan, float]], slots: list[Slot], console: Con
         console.print(
             f"{machine.cpu}, {machine.cores} cores, {', '.join(titles)}; results as {machine.name}", highlight=False
         )
+    repeats = Counter((planned.row.name, planned.preset) for planned, _ in ordered)
     for planned, seconds in ordered:
+        seeds = repeats.pop((planned.row.name, planned.preset), 0)
+        if not seeds:  # another seed of a row that is named already
+            continue
         size = planned.constants
+        title = planned.title if seeds == 1 else f"{planned.row.name}, {seeds} seeds"
         note = f"  ({planned.note})" if planned.note else ""
         images = "synthetic images" if planned.synthetic else "images"
         console.print(
-            f"  {planned.title:<20} {planned.preset:<6} {size['EPOCHS']} x {size['N_TRAIN']:,} {images}, about {clock(seconds)}{note}",
+            f"  {title:<20} {planned.preset:<6} {size['EPOCHS']} x {size['N_TRAIN']:,} {images}, about {clock(seconds)}{' each' if seeds > 1 else ''}{note}",
             markup=False,
             highlight=False,
             soft_wrap=True,

@@ -10,7 +10,8 @@ from datetime import UTC, datetime, timedelta
 import psutil
 import pytest
 
-from rosetta.journal import Line, Status
+from rosetta.execute import Progress
+from rosetta.journal import Journal, Line, Status, read_status
 from tests.standin import one_line
 
 NOW = datetime.now(UTC)
@@ -167,3 +168,17 @@ def test_zombie_is_not_alive():
         time.sleep(0.01)
     assert Status(id="x", host=os.uname().nodename, pid=child.pid, started=datetime.now(UTC)).alive() is False
     child.wait()
+
+
+def test_what_came_too_soon_to_be_written_is_written_later(tmp_path):
+    status = Status(id="x", host="x", pid=1, started=NOW, lines=[Line(row="good", estimate_s=3)])
+    kept = Journal(tmp_path, status)
+    for epoch in (1, 2):
+        kept.progress(0, Progress("training", epoch, 2, "1.0"))
+    assert read_status(tmp_path).lines[0].epoch == 1
+    deadline = time.monotonic() + 10
+    while read_status(tmp_path).lines[0].epoch == 1 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert read_status(tmp_path).lines[0].epoch == 2
+    kept.close()
+    assert read_status(tmp_path).ended
