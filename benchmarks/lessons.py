@@ -32,7 +32,7 @@ ACCURACY = {
         ("model", "nn.init.zeros_(layer.bias)", "pass"),
     ),
     "unit-gain momentum": (("optimizer", "momentum=MOMENTUM", "momentum=MOMENTUM, dampening=MOMENTUM"),),
-    "dropout in the test": (("evaluate", "model.eval()", "model.train()"),),
+    "dropout in the test": (("model", "model.eval()", "model.train()"),),
 }
 TIME = {
     AS_IT_IS: (),

@@ -8,6 +8,7 @@ import re
 import sys
 import time
 
+from common.threads import thread_pools
 from common.versions import cuda_libraries, versions
 
 MIME = "application/vnd.rosetta.record+json"
@@ -28,6 +29,7 @@ class EpochLog(object):
         self.epochs = epochs
         self.loss = []  # mean training loss of each epoch
         self.epoch_s = []  # seconds each epoch took
+        self.accuracy = []  # of the test after each epoch, where there is one
         self._last = time.perf_counter()
 
     def epoch(self, loss):
@@ -42,6 +44,16 @@ class EpochLog(object):
         self.loss.append(loss)
         print(EPOCH_LINE % (len(self.loss), self.epochs, loss, self.epoch_s[-1]))
         sys.stdout.flush()
+
+    def test(self, accuracy):
+        """Note the test accuracy, a fraction, after the epoch that ``epoch`` has just noted.
+
+        What happened between the two calls is off the clock: the next epoch begins now.
+        """
+        self.accuracy.append(float(accuracy))
+        print("  test accuracy %.2f %%" % (100 * self.accuracy[-1]))
+        sys.stdout.flush()
+        self._last = time.perf_counter()
 
 
 def record(log, accuracy, parameters, frameworks, device):
@@ -60,10 +72,12 @@ def record(log, accuracy, parameters, frameworks, device):
         "parameters": int(parameters),
         "loss": [_finite(loss) for loss in log.loss],
         "epoch_s": [round(seconds, 4) for seconds in log.epoch_s],
+        "epoch_accuracy": [_finite(accuracy) for accuracy in log.accuracy],
         "train_s": round(sum(log.epoch_s), 4),
         "device": str(device),
         "versions": versions(*frameworks),
         "cuda": cuda_libraries(),
+        "thread_pools": thread_pools(),
         "dataset": description(),
     }
     _show(facts, _text(facts))

@@ -1,42 +1,113 @@
-"""A batch: the planned runs one after the other, each record and the table written as soon as a run ends."""
+"""A batch: the planned runs wherever they are executed, each record and the table written as soon as a run ends."""
 
-import signal
-from contextlib import contextmanager
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
-from rosetta import data, records, report
+from rosetta import records, report
 from rosetta.catalog import Catalog
-from rosetta.execute import Run, execute
+from rosetta.devices import Slot
+from rosetta.errors import RosettaError
+from rosetta.execute import Progress, Run
+from rosetta.journal import Journal
 from rosetta.kernels import Kernels
 from rosetta.plan import Plan
-from rosetta.records import Machine, Record
+from rosetta.records import Record
 from rosetta.screen import Screen
 
+RESERVE = 256 * 1024  # bytes set aside for records, should the disk be full
+COST = 20  # the table takes no more than that part of a batch's time: it is made from all records
 
-def run(
-    plans: list[Plan], catalog: Catalog, kernels: Kernels, machine: Machine, results: Path, screen: Screen
-) -> list[Record]:
-    """Execute the plans in their order; Ctrl-C or SIGTERM ends the batch with KeyboardInterrupt and keeps what is finished.
+Numbered = list[tuple[int, Plan]]  # plans, each with its line of the journal
 
-    Raises RosettaError before the first run where the data is missing, and where a record cannot be written.
-    """
-    for dataset in {plan.dataset for plan in plans if not plan.synthetic}:
-        data.locate(dataset)
-    done: list[Record] = []
-    with terminate_as_interrupt(), screen:
-        for number, plan in enumerate(plans):
-            screen.begin(number)
-            finished = execute(
-                plan, kernels, machine, lambda progress, number=number: screen.progress(number, progress)
-            )
+
+class Executor(Protocol):
+    """Where runs go: this machine, or the workers of a cluster."""
+
+    slots: list[Slot]  # one run at a time in each
+    kernels: Kernels
+
+    def prepare(self, plans: Numbered, folder: Path) -> None:
+        """What the first run should not wait for; raises RosettaError where no run could succeed. ``folder`` is for logs."""
+
+    def each(self, plans: Numbered, batch: "Batch") -> Iterator[Record]:
+        """Execute the plans, tell the batch of every step, and give it each run to keep; yields what it kept.
+
+        Ctrl-C or SIGTERM ends this with KeyboardInterrupt, and what was going on then leaves no process.
+        """
+
+
+@dataclass
+class Batch:
+    """What the runs of a batch share. Results go below ``results``; ``journal`` and ``screen`` are told of every step."""
+
+    catalog: Catalog
+    results: Path
+    journal: Journal
+    screen: Screen
+    troubles: list[str] = field(default_factory=list)  # what could not be kept, for the end of the batch
+
+    def __post_init__(self):
+        self._writing, self._table_due = threading.Lock(), 0.0
+        self.reserve = self.journal.folder / "reserve"
+
+    def run(self, plans: Numbered, executor: Executor) -> list[Record]:
+        """Execute the plans; whatever has ended until an interrupt is kept."""
+        try:
+            executor.prepare(plans, self.journal.folder)
+            with suppress(OSError):
+                self.reserve.write_bytes(b"\0" * RESERVE)
+            with self.screen:
+                return list(executor.each(plans, self))
+        except KeyboardInterrupt:
+            with self._writing:
+                self._renew_table()
+            raise
+        finally:
+            self.reserve.unlink(missing_ok=True)
+            self.journal.close()
+
+    def progress(self, number: int, progress: Progress) -> None:
+        self.journal.progress(number, progress)
+        self.screen.progress(number)
+
+    def keep(self, number: int, run: Run, beside: int) -> Record:
+        """Put a run's files where they belong, tell of it, and renew the table. A disk that is full is no reason to stop."""
+        record = run.record
+        record.batch, record.beside = self.journal.status.id, beside
+        with self._writing:
             try:
-                save(finished, results)
+                save(run, self.results)
+            except RosettaError as error:
+                self._save_record(record, error)
             finally:
-                finished.close()
-            done.append(finished.record)
-            screen.end(number, finished.record)
-            report.write(catalog, results)
-    return done
+                run.close()
+            self.journal.end(number, record)
+            self.screen.end(number)
+            if time.monotonic() >= self._table_due:
+                self._renew_table()
+        return record
+
+    def _renew_table(self) -> None:
+        started = time.monotonic()
+        with suppress(RosettaError):  # tried again at the end of the batch
+            report.write(self.catalog, self.results)
+        now = time.monotonic()
+        self._table_due = now + COST * (now - started)
+
+    def _save_record(self, record: Record, error: RosettaError) -> None:
+        """The record alone, in the place that was set aside."""
+        self.reserve.unlink(missing_ok=True)
+        record.notebook.executed = record.notebook.log = None
+        try:
+            records.write(record, self.results)
+            self.troubles.append(f"{record.name}: only its record could be kept: {error}")
+        except RosettaError as again:
+            self.troubles.append(f"{record.name}: {record.status}, but not kept: {again}")
 
 
 def save(run: Run, results: Path) -> None:
@@ -45,16 +116,5 @@ def save(run: Run, results: Path) -> None:
         if source.is_file():
             target = records.path(run.record, results, suffix)
             records.write_atomically(target, source.read_text(encoding="utf-8", errors="replace"))
-            if suffix == ".ipynb":
-                run.record.notebook.executed = target.name
+            setattr(run.record.notebook, "executed" if suffix == ".ipynb" else "log", target.name)
     records.write(run.record, results)
-
-
-@contextmanager
-def terminate_as_interrupt():
-    """SIGTERM, as schedulers send it, ends a batch as orderly as Ctrl-C."""
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

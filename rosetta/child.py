@@ -6,6 +6,7 @@ Its standard input is a pipe from the runner: when that ends, the runner is gone
 
 import json
 import os
+import signal
 import sys
 import threading
 from dataclasses import asdict, dataclass
@@ -57,17 +58,24 @@ def main(folder: Path) -> int:
     if job.processors and hasattr(os, "sched_setaffinity"):  # the kernel inherits it
         os.sched_setaffinity(0, job.processors)
     outcome = execute(job, folder / "executed.ipynb")
-    outcome.write(folder)
+    try:
+        outcome.write(folder)
+    except OSError as error:  # a full disk: the runner takes the last line instead
+        print(f"{outcome.error or outcome.status}; the outcome could not be written: {error.strerror}")
+        return 1
     return 0 if outcome.status == "ok" else 1
 
 
 def execute(job: Job, executed: Path) -> Outcome:
     """Run the notebook as it would run in Jupyter: from its own folder, cell by cell."""
     import papermill
+    from jupyter_client import AsyncKernelManager
+    from jupyter_core.utils import run_sync
     from nbclient.exceptions import DeadKernelError
     from papermill.exceptions import PapermillExecutionError
 
     notebook = Path(job.notebook)
+    kernel = AsyncKernelManager(kernel_name=KERNEL_NAME)  # our own, to ask it afterwards how the kernel ended
     try:
         papermill.execute_notebook(
             str(notebook),
@@ -78,19 +86,32 @@ def execute(job: Job, executed: Path) -> Outcome:
             stdout_file=sys.stdout,
             stderr_file=sys.stderr,
             progress_bar=False,
-            shutdown_kernel="immediate",  # all outputs are there by then
             start_timeout=job.start_timeout_s,
+            km=kernel,
         )
     except PapermillExecutionError as error:
         text = str(error.evalue).strip() or "no message"
         return Outcome("failed", portable(f"{error.ename}: {text.splitlines()[0]}"))
     except DeadKernelError:
-        return Outcome("crashed", "the kernel died")
+        return Outcome("crashed", f"the kernel died: {ending(kernel.provisioner.process.returncode)}")
     except Exception as error:  # a kernel that does not start, a notebook that is none: all end as one line
         return Outcome(
             "failed", portable(f"{type(error).__name__}: {(str(error).strip() or 'no message').splitlines()[0]}")
         )
+    finally:
+        run_sync(kernel.shutdown_kernel)(now=True)  # all outputs are there by then
     return Outcome("ok")
+
+
+def ending(code: int | None) -> str:
+    """How a process ended, for a reader: its exit code, or the signal and what usually sends it."""
+    if code is None or code >= 0:
+        return f"exit code {code}"
+    try:
+        name = signal.Signals(-code).name
+    except ValueError:
+        name = f"signal {-code}"
+    return name + {signal.SIGKILL: ", as the system sends it when memory runs out"}.get(-code, "")
 
 
 def _end_with_the_runner() -> None:

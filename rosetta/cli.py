@@ -9,6 +9,8 @@ import typer
 
 from rosetta.errors import RosettaError
 
+LAST = "last"  # the latest batch
+
 app = typer.Typer(
     add_completion=False,
     no_args_is_help=False,
@@ -42,6 +44,10 @@ DataOption = Annotated[
 SyntheticOption = Annotated[
     bool, typer.Option("--synthetic", help="Use generated stand-in data; marked so everywhere.")
 ]
+GpusOption = Annotated[
+    str | None,
+    typer.Option(metavar="0,2|all|none", help="GPUs to use, as nvidia-smi numbers them; all when not given."),
+]
 Count = typer.Option(min=1)
 
 
@@ -63,35 +69,85 @@ def run(
     test_size: Annotated[int | None, Count] = None,
     batch_size: Annotated[int | None, Count] = None,
     seed: Annotated[int | None, typer.Option(min=0)] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="Run every row so many times, each with another seed.")] = 1,
     data_dir: DataOption = None,
     synthetic: SyntheticOption = False,
     out: OutOption = None,
-    timeout: Annotated[float | None, typer.Option(min=1, help="Seconds after which a run is stopped.")] = None,
+    timeout: Annotated[
+        float | None,
+        typer.Option(min=1, help="Seconds after which a run is stopped; ten times its estimate when not given."),
+    ] = None,
     python: PythonOption = None,
+    gpus: GpusOption = None,
     threads: Annotated[int | None, typer.Option(min=1, help="Processors a run may use; all when not given.")] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option(min=1, help="Runs at a time, of --preset smoke alone: timed runs never share a device."),
+    ] = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS|FILE",
+            help="Let the workers of a Dask cluster do the runs: its scheduler's address (tcp://host:8786) or file (.json).",
+        ),
+    ] = None,
+    resume: Annotated[
+        str | None,
+        typer.Option(metavar="[BATCH]", help="Run only what a batch, the latest if none is named, still lacks."),
+    ] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="With --resume: run what is finished as well.")] = False,
 ) -> None:
     """Run notebooks, one child process each, and write results.md."""
-    from rosetta import commands
+    from rosetta import running
 
     given = {"EPOCHS": epochs, "N_TRAIN": train_size, "N_TEST": test_size, "BATCHSIZE": batch_size, "SEED": seed}
-    overrides = {name: value for name, value in given.items() if value is not None}
-    options = commands.RunOptions(
-        task=task,
+    if resume:
+        own = (
+            names,
+            task,
+            preset,
+            *given.values(),
+            seeds - 1,
+            data_dir,
+            synthetic,
+            timeout,
+            python,
+            gpus,
+            threads,
+            jobs,
+            cluster,
+        )
+        if any(value not in (None, 0, False) for value in own):
+            raise RosettaError(
+                "--resume goes on with a batch as it was ordered: with it only --out and --fresh are taken"
+            )
+        raise typer.Exit(_alone("run --resume", lambda: running.resume(resume, out, fresh)))
+    if fresh:
+        raise RosettaError("--fresh belongs to --resume; without it every row is run anyway")
+    asked = running.order(
+        names or [],
+        task,
         preset=preset,
-        overrides=overrides,
-        data_dir=data_dir,
+        overrides={name: value for name, value in given.items() if value is not None},
+        seeds=seeds,
         synthetic=synthetic,
-        out=out,
         timeout_s=timeout,
+        data_dir=str(data_dir.absolute()) if data_dir else None,
         python=python or [],
+        gpus=gpus,
         threads=threads,
+        jobs=jobs,
+        cluster=str(Path(cluster).absolute()) if cluster and cluster.endswith(".json") else cluster,
     )
-    raise typer.Exit(_interruptible(lambda: commands.run(names or [], options)))
+    raise typer.Exit(_alone("run", lambda: running.run(asked, out)))
 
 
 JobsOption = Annotated[
     int | None,
-    typer.Option(min=1, help="Runs at a time, each with its share of the processors; one a processor when not given."),
+    typer.Option(
+        min=1,
+        help="Runs at a time, each with its share of the processors; one a GPU, or one a processor, when not given.",
+    ),
 ]
 
 
@@ -103,13 +159,14 @@ def verify(
     synthetic: SyntheticOption = False,
     out: OutOption = None,
     python: PythonOption = None,
+    gpus: GpusOption = None,
     jobs: JobsOption = None,
 ) -> None:
     """Prove that notebooks are the same network: five levels against the reference in NumPy; writes conformance.md."""
     from rosetta.verify import command
 
-    options = command.Options(task, data_dir, synthetic, out, python or [], jobs)
-    raise typer.Exit(_interruptible(lambda: command.verify(names or [], options)))
+    options = command.Options(task, data_dir, synthetic, out, python or [], gpus, jobs)
+    raise typer.Exit(_alone("verify", lambda: command.verify(names or [], options)))
 
 
 @app.command()
@@ -122,14 +179,17 @@ def crossload(
     test_size: Annotated[int | None, Count] = None,
     out: OutOption = None,
     python: PythonOption = None,
+    gpus: GpusOption = None,
     jobs: JobsOption = None,
 ) -> None:
     """Let rows evaluate each other's trained weights, all by all; writes conformance.md."""
     from rosetta.verify import command
 
-    options = command.Options(task, data_dir, synthetic, out, python or [], jobs)
+    options = command.Options(task, data_dir, synthetic, out, python or [], gpus, jobs)
     raise typer.Exit(
-        _interruptible(lambda: command.crossload(names or [], {"N_TRAIN": train_size, "N_TEST": test_size}, options))
+        _alone(
+            "crossload", lambda: command.crossload(names or [], {"N_TRAIN": train_size, "N_TEST": test_size}, options)
+        )
     )
 
 
@@ -157,19 +217,63 @@ def report(out: OutOption = None) -> None:
     commands.write_report(out)
 
 
-def _interruptible(work: Callable[[], int]) -> int:
-    """The exit code of the work. Here, because Typer would end without a word at Ctrl-C."""
+@app.command()
+def compare(
+    before: Annotated[
+        str, typer.Argument(metavar="A", help="A results folder, or a git revision: results/ as it was.")
+    ],
+    after: Annotated[str, typer.Argument(metavar="B", help="The same; what changed from A to B is told.")],
+    factor: Annotated[
+        float | None,
+        typer.Option(help="How many times a figure must change to count: 1.1 when not given; more for single runs."),
+    ] = None,
+) -> None:
+    """Tell what changed beyond noise from A to B. Exit code 0: nothing became worse, 1: something did."""
+    from rosetta import commands
+
+    raise typer.Exit(commands.compare_records(before, after, factor))
+
+
+@app.command()
+def watch(
+    batch: Annotated[str, typer.Argument(metavar="[BATCH]", help="The batch; the latest when none is named.")] = LAST,
+    out: OutOption = None,
+) -> None:
+    """Show the live table of a batch that runs elsewhere, until it ends. Exit code 1: its runner is gone."""
+    from rosetta import watching
+
+    raise typer.Exit(watching.watch(batch, out))
+
+
+def _alone(what: str, work: Callable[[], int]) -> int:
+    """The exit code of work that no other runner may disturb; Typer would end without a word at Ctrl-C."""
+    from rosetta import lock
+
     try:
-        return work()
+        with lock.only_runner(what):
+            return work()
     except KeyboardInterrupt:
-        print("run_all.py: interrupted; finished runs are kept", file=sys.stderr)
+        rest = "; run_all.py run --resume runs the rest" if what.startswith("run") else ""
+        print(f"run_all.py: interrupted; finished runs are kept{rest}", file=sys.stderr)
         return 130
+
+
+def completed(arguments: list[str]) -> list[str]:
+    """The arguments with what may be left out: the command ``run`` before options, the batch after ``--resume``."""
+    if arguments and arguments[0].startswith("-") and arguments[0] != "--help":
+        arguments = ["run", *arguments]
+    whole = []
+    for argument, following in zip(arguments, [*arguments[1:], None]):
+        whole.append(argument)
+        if argument == "--resume" and (following is None or following.startswith("-")):
+            whole.append(LAST)
+    return whole
 
 
 def main() -> None:
     """Run the command line; what the user can mend is one line on standard error and exit code 2."""
     try:
-        app()
+        app(completed(sys.argv[1:]))
     except RosettaError as error:
         print(f"run_all.py: {error}", file=sys.stderr)
         sys.exit(2)

@@ -1,63 +1,16 @@
-"""What the commands of the command line do."""
+"""What the small commands of the command line do."""
 
-import os
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from rosetta import batch, catalog, machine, plan, records, report
+from rosetta import catalog, changes, report, sources
+from rosetta.compare import FACTOR, WORSE, compare
+from rosetta.errors import RosettaError
 from rosetta.kernels import Kernels, parse_given
 from rosetta.paths import RESULTS, portable
-from rosetta.screen import STYLES, Screen, clock
-
-
-@dataclass(frozen=True)
-class RunOptions:
-    """The options of ``run``; None stands for the default that the machine decides."""
-
-    task: str | None = None
-    preset: str | None = None
-    overrides: dict[str, Any] = field(default_factory=dict)
-    data_dir: Path | None = None
-    synthetic: bool = False
-    out: Path | None = None
-    timeout_s: float | None = None
-    python: list[str] = field(default_factory=list)
-    threads: int | None = None
-
-
-def run(names: list[str], options: RunOptions) -> int:
-    """Plan, announce and execute a batch. Exit code 0 only if every row that was to run succeeded.
-
-    A row that this machine cannot hold is skipped; that counts as a failure only if the row was asked for by name.
-    """
-    console = Console()
-    known = catalog.load()
-    task = options.task or next(iter(known.tasks))
-    here, kernels, results = machine.describe(), Kernels(parse_given(options.python)), _results(options.out)
-    if options.data_dir:  # kernels inherit it; as a parameter it would put this machine's paths into the records
-        os.environ["ROSETTA_DATA"] = str(options.data_dir.absolute())
-    earlier = [record for _, record in records.read_all(results) if record.machine.name == here.name]
-    plans = plan.make(
-        known,
-        known.select(task, names),
-        options.preset or plan.default_preset(bool(here.gpus)),
-        options.overrides,
-        gpu=bool(here.gpus),
-        synthetic=options.synthetic,
-        threads=options.threads,
-        timeout_s=options.timeout_s,
-    )
-    ordered = plan.cheapest_first(plans, earlier)
-    _announce(ordered, here, console)
-    screen = Screen([planned for planned, _ in ordered], console)
-    done = batch.run([planned for planned, _ in ordered], known, kernels, here, results, screen)
-    _summary(done, results, report.write(known, results), console)
-    return 0 if all(record.status == "ok" or record.status == "skipped" and not names for record in done) else 1
 
 
 def list_rows(task: str | None, python: list[str]) -> None:
@@ -82,39 +35,21 @@ def write_report(out: Path | None) -> None:
     """Write the pages anew from what is on disk."""
     from rosetta.verify import page  # here, because it brings NumPy
 
-    known, results = catalog.load(), _results(out)
+    known, results = catalog.load(), out.absolute() if out else RESULTS
     for written in (report.write(known, results), page.write(known, results)):
         print(portable(str(written)))
 
 
-def _results(out: Path | None) -> Path:
-    return out.absolute() if out else RESULTS
-
-
-def _announce(ordered: list[tuple[plan.Plan, float]], here: records.Machine, console: Console) -> None:
-    """The plan and its estimate, before it starts."""
-    accelerator = ", ".join(gpu.name for gpu in here.gpus) or "no GPU"
-    console.print(f"{here.cpu}, {here.cores} cores, {accelerator}; results as {here.name}", highlight=False)
-    for planned, seconds in ordered:
-        size = planned.constants
-        note = f"  ({planned.note})" if planned.note else ""
-        data = "synthetic images" if planned.synthetic else "images"
-        console.print(
-            f"  {planned.row.name:<20} {planned.preset:<6} {size['EPOCHS']} x {size['N_TRAIN']:,} {data}, about {clock(seconds)}{note}",
-            markup=False,
-            highlight=False,
-            soft_wrap=True,
-        )
-    total = sum(seconds for _, seconds in ordered)
-    console.print(f"{len(ordered)} runs, about {clock(total)}, besides installing what is missing", highlight=False)
-
-
-def _summary(done: list[records.Record], results: Path, page: Path, console: Console) -> None:
-    for record in done:
-        if record.status != "ok":
-            log = records.path(record, results, ".log")
-            where = f" (log: {portable(str(log))})" if log.exists() else ""
-            text = f"{record.name}: {record.status}: {record.error}{where}"
-            console.print(Text(text, STYLES[record.status]), soft_wrap=True)
-    succeeded = sum(record.status == "ok" for record in done)
-    console.print(f"{succeeded} of {len(done)} runs ok; table: {portable(str(page))}", highlight=False, soft_wrap=True)
+def compare_records(before: str, after: str, factor: float | None) -> int:
+    """Show what changed beyond noise between two folders or revisions; exit code 1 if something became worse."""
+    factor = FACTOR if factor is None else factor
+    if not factor > 1:
+        raise RosettaError(f"--factor {factor:g} is no change for the worse: give a number above 1, such as 1.1")
+    first, second = sources.read(before), sources.read(after)
+    found = compare(first.records, second.records, factor)
+    if not found.rows and not found.of(WORSE):
+        raise RosettaError(f"{first.title} and {second.title} have no row in common that could be compared")
+    console = Console()
+    console.print(f"from {first.title} to {second.title}", markup=False, highlight=False)
+    changes.show(found, console)
+    return 1 if found.of(WORSE) else 0

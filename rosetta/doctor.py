@@ -25,7 +25,8 @@ def main(python: list[str]) -> int:
     table.add_row(
         "GPU",
         "; ".join(
-            f"{gpu.name}, {gpu.memory / 2**30:.0f} GiB, driver {gpu.driver}, CUDA up to {gpu.cuda}" for gpu in here.gpus
+            f"{one.id}: {one.gpu.name}, {one.gpu.memory / 2**30:.0f} GiB, driver {one.gpu.driver}, CUDA up to {one.gpu.cuda}"
+            for one in machine.devices()
         )
         or "none found",
     )

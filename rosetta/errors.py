@@ -7,3 +7,7 @@ class RosettaError(Exception):
 
 class Unavailable(RosettaError):
     """An environment that cannot be had on this machine; its rows are skipped with this reason."""
+
+
+class SlotLost(RosettaError):
+    """A GPU that was there no longer answers; its runs go elsewhere, or fail with this reason."""

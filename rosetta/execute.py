@@ -1,6 +1,5 @@
 """One run: a plan goes in, a record comes out, whatever the notebook does in between."""
 
-import hashlib
 import os
 import shutil
 import subprocess
@@ -10,20 +9,25 @@ import threading
 import time
 import uuid
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
 
 from common.record import EPOCH_PATTERN
-from rosetta.child import Job, Outcome
+from rosetta.child import Job, Outcome, ending
+from rosetta.devices import Slot
 from rosetta.errors import RosettaError, Unavailable
 from rosetta.executed import ExecutedNotebook, make_portable
 from rosetta.kernels import Kernels, thread_variables, write_kernelspec
-from rosetta.paths import ROOT, from_root
-from rosetta.plan import Plan
-from rosetta.processes import COOKIE, MemoryWatch, kill_tree
-from rosetta.records import Commit, Dataset, Machine, Metrics, Notebook, Record
+from rosetta.paths import ROOT, from_root, portable
+from rosetta.plan import Plan, content
+from rosetta.processes import COOKIE, kill_tree
+from rosetta.records import Commit, Dataset, Metrics, Notebook, Record
+from rosetta.telemetry import RunMeter
+
+PREFIX = "rosetta-"  # of a run's folder
 
 
 @dataclass(frozen=True)
@@ -58,20 +62,37 @@ class Run:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def execute(plan: Plan, kernels: Kernels, machine: Machine, watch: Watcher) -> Run:
+@dataclass(frozen=True)
+class Ending:
+    """How a run's process ended. ``last``: the last line that it printed."""
+
+    timed_out: bool
+    code: int
+    last: str
+
+
+def execute(plan: Plan, slot: Slot, kernels: Kernels, watch: Watcher, folder: Path | None = None) -> Run:
     """Run one notebook in a child process of its own and describe what came of it.
 
-    Never raises for what the notebook, its kernel or its environment do: that is the record's status and error.
+    folder: where the run's own folder is made, the system's temporary folder when not given.
+    Never raises for what the notebook, its kernel, its environment or the disk do: that is the record's status and error.
     """
-    run = Run(_blank(plan, machine), Path(tempfile.mkdtemp(prefix="rosetta-")))
+    run = Run(_blank(plan, slot, kernels), Path(tempfile.mkdtemp(prefix=PREFIX, dir=folder)))
     try:
-        return _execute(run, plan, kernels, watch)
+        return _execute(run, plan, slot, kernels, watch)
+    except OSError as error:
+        return _ended(run, "failed", f"the runner could not go on: {error.strerror or error}")
     except BaseException:  # the user interrupts: nobody will close the run
         run.close()
         raise
 
 
-def _execute(run: Run, plan: Plan, kernels: Kernels, watch: Watcher) -> Run:
+def not_run(plan: Plan, slot: Slot, kernels: Kernels, status: str, error: str) -> Run:
+    """The record of a run that never started, in a folder of its own like any other."""
+    return _ended(Run(_blank(plan, slot, kernels), Path(tempfile.mkdtemp(prefix=PREFIX))), status, error)
+
+
+def _execute(run: Run, plan: Plan, slot: Slot, kernels: Kernels, watch: Watcher) -> Run:
     folder = run.folder
     watch(Progress("preparing"))
     try:
@@ -81,18 +102,19 @@ def _execute(run: Run, plan: Plan, kernels: Kernels, watch: Watcher) -> Run:
     except RosettaError as reason:
         return _ended(run, "failed", str(reason))
     cookie = uuid.uuid4().hex
-    write_kernelspec(folder, kernel, thread_variables(plan.threads) | {"IPYTHONDIR": str(folder / "ipython")})
-    Job(from_root(plan.row.notebook), plan.parameters, plan.processors).write(folder)
+    variables = thread_variables(slot.threads) | slot.variables() | {"IPYTHONDIR": str(folder / "ipython")}
+    write_kernelspec(folder, kernel, variables)
+    Job(from_root(plan.row.notebook), plan.parameters, slot.processors).write(folder)
     watch(Progress("starting"))
     started = time.monotonic()
-    timed_out, code, memory = _supervise(run, cookie, plan.timeout_s, watch)
+    how, telemetry = _supervise(run, cookie, plan, slot, watch)
     run.record.metrics.wall_s = round(time.monotonic() - started, 3)
-    run.record.metrics.peak_rss, run.record.metrics.peak_gpu_memory = memory.peak_rss, memory.peak_gpu
-    return _complete(run, plan, timed_out, code)
+    run.record.telemetry = telemetry.fill(run.record.metrics, run.record.dataset.n_train)
+    return _complete(run, plan, how)
 
 
-def _supervise(run: Run, cookie: str, timeout_s: float | None, watch: Watcher) -> tuple[bool, int, MemoryWatch]:
-    """Start the child, follow it to its end, and leave no process of it behind: (timed out, exit code, memory)."""
+def _supervise(run: Run, cookie: str, plan: Plan, slot: Slot, watch: Watcher) -> tuple[Ending, RunMeter]:
+    """Start the child, follow it to its end, and leave no process of it behind."""
     env = os.environ | {COOKIE: cookie, "JUPYTER_PATH": str(run.folder), "PYDEVD_DISABLE_FILE_VALIDATION": "1"}
     env.pop("VIRTUAL_ENV", None)  # it would leak into the kernel
     child = subprocess.Popen(
@@ -104,35 +126,58 @@ def _supervise(run: Run, cookie: str, timeout_s: float | None, watch: Watcher) -
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
     )
-    reader = threading.Thread(target=_follow, args=(child.stdout, run.log, watch), daemon=True)
-    reader.start()
+    telemetry = RunMeter(child.pid, slot.gpu)
+
+    def told(progress: Progress) -> None:
+        telemetry.epoch()
+        watch(progress)
+
+    output = Output(child.stdout, run.log, told)
     timed_out = False
     try:
-        with MemoryWatch(child.pid) as memory:
+        with telemetry:
+            output.reader.start()
             try:
-                child.wait(timeout_s)
+                child.wait(plan.timeout_s)
             except subprocess.TimeoutExpired:
                 timed_out = True
     finally:  # also when the user interrupts
         kill_tree(child.pid, cookie)
         child.wait()
         child.stdin.close()
-        reader.join(timeout=5)
-    return timed_out, child.returncode, memory
+        output.reader.join(timeout=5)
+    return Ending(timed_out, child.returncode, output.last), telemetry
 
 
-def _follow(stream, log: Path, watch: Watcher) -> None:
-    """Copy the child's output to the log, and report each epoch line."""
-    with log.open("ab") as file:
-        for line in stream:
-            file.write(line)
-            file.flush()
-            epoch = EPOCH_PATTERN.search(line.decode(errors="replace"))
+class Output:
+    """What a run's process prints: copied to the log, and each epoch line reported."""
+
+    def __init__(self, stream, log: Path, told: Watcher):
+        self.last = ""  # line that says something
+        self._stream, self._log, self._told = stream, log, told
+        self.reader = threading.Thread(target=self._follow, daemon=True)
+
+    def _follow(self) -> None:
+        file = None
+        with suppress(OSError):
+            file = self._log.open("ab", buffering=0)
+        for line in self._stream:
+            text = line.decode(errors="replace").strip()
+            self.last = text or self.last
+            epoch = EPOCH_PATTERN.search(text)
             if epoch:
-                watch(Progress("training", int(epoch["epoch"]), int(epoch["epochs"]), epoch["loss"]))
+                self._told(Progress("training", int(epoch["epoch"]), int(epoch["epochs"]), epoch["loss"]))
+            try:
+                if file:
+                    file.write(line)
+            except OSError:  # a full disk: the log ends here, the run need not
+                file.close()
+                file = None
+        if file:
+            file.close()
 
 
-def _complete(run: Run, plan: Plan, timed_out: bool, code: int) -> Run:
+def _complete(run: Run, plan: Plan, how: Ending) -> Run:
     """Fill the record from the executed notebook and decide how the run ended."""
     notebook = _read_executed(run.executed)
     if notebook:
@@ -142,10 +187,10 @@ def _complete(run: Run, plan: Plan, timed_out: bool, code: int) -> Run:
     if notebook:
         _fill(run.record, facts or {}, notebook.seconds())
     outcome = Outcome.read(run.folder)
-    if timed_out:
-        return _ended(run, "timeout", f"stopped after {plan.timeout_s:g} s, the limit that --timeout set")
+    if how.timed_out:
+        return _ended(run, "timeout", f"stopped after {plan.timeout_s:g} s, its limit (--timeout sets another)")
     if outcome is None:
-        return _ended(run, "crashed", f"the run's process ended with {_exit_text(code)}")
+        return _ended(run, "crashed", f"the run's process ended: {ending(how.code)}{_last_words(how.last)}")
     if outcome.status != "ok":
         return _ended(
             run, outcome.status, (outcome.error or "no message") + (f" (in the cell {where})" if where else "")
@@ -168,7 +213,7 @@ def _complete(run: Run, plan: Plan, timed_out: bool, code: int) -> Run:
 def _fill(record: Record, facts: dict, seconds: dict[str, float]) -> None:
     """Move what the notebook reported into the record."""
     metrics = record.metrics
-    for name in ("accuracy", "parameters", "loss", "epoch_s", "train_s"):
+    for name in ("accuracy", "parameters", "loss", "epoch_s", "epoch_accuracy", "train_s"):
         if name in facts:
             setattr(metrics, name, facts[name])
     for name, value in seconds.items():
@@ -176,6 +221,8 @@ def _fill(record: Record, facts: dict, seconds: dict[str, float]) -> None:
     if facts.get("dataset"):
         record.dataset = Dataset.model_validate(facts["dataset"])
     record.device, record.versions, record.cuda = facts.get("device"), facts.get("versions", {}), facts.get("cuda", {})
+    record.thread_pools = facts.get("thread_pools", {})
+    metrics.target_s = _time_to(record.params.get("TARGET_ACCURACY"), metrics)
     if metrics.epoch_s:
         metrics.first_epoch_s = metrics.epoch_s[0]
         metrics.steady_epoch_s = round(median(metrics.epoch_s[1:]), 4) if metrics.epoch_s[1:] else None
@@ -184,7 +231,15 @@ def _fill(record: Record, facts: dict, seconds: dict[str, float]) -> None:
             metrics.images_per_s = round(record.dataset.n_train / usual_s, 1)
 
 
-def _blank(plan: Plan, machine: Machine) -> Record:
+def _time_to(target: float | None, metrics: Metrics) -> float | None:
+    """Seconds of training until a test after an epoch has first reached the accuracy; None where none has."""
+    for number, accuracy in enumerate(metrics.epoch_accuracy, start=1):
+        if target is not None and accuracy is not None and accuracy >= target:
+            return round(sum(metrics.epoch_s[:number]), 4)
+    return None
+
+
+def _blank(plan: Plan, slot: Slot, kernels: Kernels) -> Record:
     row = plan.row
     return Record(
         task=row.task,
@@ -196,9 +251,11 @@ def _blank(plan: Plan, machine: Machine) -> Record:
         status="failed",
         started=datetime.now(UTC).replace(microsecond=0),
         commit=_commit(),
-        notebook=Notebook(path=from_root(row.notebook), sha256=hashlib.sha256(row.notebook.read_bytes()).hexdigest()),
-        machine=machine,
-        threads=plan.threads,
+        notebook=Notebook(path=from_root(row.notebook), sha256=content(row.notebook)),
+        machine=slot.machine,
+        threads=slot.threads,
+        seed=plan.seed,
+        key=plan.key(kernels.fingerprint(row.environment), slot.machine.name),
         params=plan.constants | plan.parameters,
         dataset=Dataset(
             synthetic=plan.synthetic, n_train=plan.constants.get("N_TRAIN"), n_test=plan.constants.get("N_TEST")
@@ -219,8 +276,9 @@ def _read_executed(file: Path) -> ExecutedNotebook | None:
         return None
 
 
-def _exit_text(code: int) -> str:
-    return f"signal {-code}" if code < 0 else f"exit code {code}"
+def _last_words(line: str) -> str:
+    """The last line that a process printed before it ended without telling why."""
+    return f" ({portable(line)[:200]})" if line else ""
 
 
 def _commit() -> Commit:

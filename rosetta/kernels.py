@@ -32,18 +32,27 @@ class Kernel:
 
 
 class Kernels:
-    """Chooses the kernel of each row; ``given`` maps environments (or "all") to interpreters of the user's."""
+    """Chooses the kernel of each row; ``given`` maps environments (or "all") to interpreters of the user's.
 
-    def __init__(self, given: dict[str, Path] | None = None):
+    here: whether those are on this machine, and so can be checked; not where the runs go to a cluster.
+    """
+
+    def __init__(self, given: dict[str, Path] | None = None, here: bool = True):
         self.given = given or {}
         for name, python in self.given.items():
             if name != ALL:
                 environments.load(name)
-            _check_interpreter(name, python)
+            if here:
+                _check_interpreter(name, python)
 
     def interpreter(self, environment: str) -> Path | None:
         """The user's own interpreter for an environment, if one was given."""
         return self.given.get(environment, self.given.get(ALL))
+
+    def fingerprint(self, environment: str) -> str:
+        """What stands for the content of an environment: that of its pins, or the interpreter that the user named."""
+        python = self.interpreter(environment)
+        return environments.load(environment).fingerprint() if python is None else str(python)
 
     def state(self, environment: str) -> str:
         """One word or line for ``list`` and ``doctor``."""
@@ -60,9 +69,7 @@ class Kernels:
             loaded.provision(log)
             # A provisioned environment holds all it needs: what the user's shell adds to Python stays out
             return Kernel(loaded.python, loaded.variables() | {"PYTHONPATH": "", "PYTHONNOUSERSITE": "1"})
-        reason = _import_error(python, imports)
-        if reason:
-            raise Unavailable(reason)
+        _check_imports(python, imports)
         return Kernel(python, loaded.variables())
 
 
@@ -90,6 +97,7 @@ def thread_variables(threads: int | None) -> dict[str, str]:
     return {} if threads is None else dict.fromkeys(THREAD_VARIABLES, str(threads))
 
 
+@cache
 def _check_interpreter(name: str, python: Path) -> None:
     if not python.is_file():
         raise RosettaError(f"--python {name}: there is no {python}")
@@ -103,15 +111,15 @@ def _check_interpreter(name: str, python: Path) -> None:
 
 
 @cache
-def _import_error(python: Path, imports: tuple[str, ...]) -> str | None:
-    """Why the interpreter cannot import a row's modules: really imports them, because an installed framework may be broken."""
+def _check_imports(python: Path, imports: tuple[str, ...]) -> None:
+    """Raises Unavailable where the interpreter cannot import a row's modules: really imports them, because an installed
+    framework may be broken."""
     done = _run(python, "; ".join(f"import {name}" for name in imports))
     if done is None:
-        return f"{python.name} did not finish importing {', '.join(imports)}"
-    if done.returncode == 0:
-        return None
-    last = (done.stderr.strip().splitlines() or ["no message"])[-1]
-    return f"the given interpreter cannot import {', '.join(imports)}: {last}"
+        raise Unavailable(f"{python.name} did not finish importing {', '.join(imports)}")
+    if done.returncode:
+        last = (done.stderr.strip().splitlines() or ["no message"])[-1]
+        raise Unavailable(f"the given interpreter cannot import {', '.join(imports)}: {last}")
 
 
 def _run(python: Path, code: str) -> subprocess.CompletedProcess | None:

@@ -3,7 +3,8 @@
 import os
 import platform
 import re
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
@@ -14,15 +15,29 @@ from rosetta.records import Gpu, Machine
 NAME_VARIABLE = "ROSETTA_MACHINE"
 
 
-def describe() -> Machine:
-    """This machine; its name is made of the GPU's or the processor's model unless ROSETTA_MACHINE gives one."""
-    processor, cores, found = cpu(), len(processors()), gpus()
-    automatic = (
-        f"{len(found)}x {found[0].name}" if len(found) > 1 else found[0].name if found else f"{processor} {cores} cores"
-    )
-    name = os.environ.get(NAME_VARIABLE) or automatic
+@dataclass(frozen=True)
+class Device:
+    """A GPU that a child process would see; ``id`` as CUDA_VISIBLE_DEVICES takes it: its number or its UUID."""
+
+    id: str
+    gpu: Gpu
+
+
+def describe(device: Device | None = None) -> Machine:
+    """This machine, as a run on the given GPU, or without one, sees it.
+
+    Its name is made of the model of the GPU or the processor, unless ROSETTA_MACHINE gives one: boxes with one and with
+    eight GPUs of a model are the same machine, since a run has one of them.
+    """
+    processor, cores = cpu(), len(processors())
+    name = os.environ.get(NAME_VARIABLE) or (device.gpu.name if device else f"{processor} {cores} cores")
     return Machine(
-        name=slug(name), cpu=processor, cores=cores, memory=psutil.virtual_memory().total, os=system(), gpus=found
+        name=slug(name),
+        cpu=processor,
+        cores=cores,
+        memory=psutil.virtual_memory().total,
+        os=system(),
+        gpus=[device.gpu] if device else [],
     )
 
 
@@ -70,31 +85,50 @@ def nvml():
         pynvml.nvmlShutdown()
 
 
-def gpus() -> list[Gpu]:
-    """The NVIDIA GPUs that a child process would see, in order; none where there is no driver."""
+def devices() -> list[Device]:
+    """The NVIDIA GPUs that a child process would see and that answer, in order; none where there is no driver."""
+    found: list[Device] = []
     with nvml() as there:
         if not there:
-            return []
+            return found
         driver, number = pynvml.nvmlSystemGetDriverVersion(), pynvml.nvmlSystemGetCudaDriverVersion()
         cuda = f"{number // 1000}.{number % 1000 // 10}"
-        return [
-            Gpu(
-                name=pynvml.nvmlDeviceGetName(handle),
-                memory=pynvml.nvmlDeviceGetMemoryInfo(handle).total,
-                driver=driver,
-                cuda=cuda,
-            )
-            for handle in visible_handles()
-        ]
+        for name in _visible():
+            with suppress(pynvml.NVMLError):  # it has fallen off the bus: nothing can run there
+                found.append(Device(name, _describe(handle(name), driver, cuda)))
+    return found
 
 
-def visible_handles() -> list:
-    """NVML's handles of the GPUs that CUDA_VISIBLE_DEVICES leaves; call with NVML open."""
+def handle(name: str):
+    """NVML's handle of the GPU that CUDA_VISIBLE_DEVICES calls so; call with NVML open."""
+    return pynvml.nvmlDeviceGetHandleByIndex(int(name)) if name.isdigit() else pynvml.nvmlDeviceGetHandleByUUID(name)
+
+
+def uuid(name: str) -> str:
+    """The GPU's own identity, the same in every process and container that sees it; call it for a GPU that answers."""
+    with nvml():
+        return str(pynvml.nvmlDeviceGetUUID(handle(name)))
+
+
+def trouble(name: str) -> str | None:
+    """What NVML says when a GPU is asked for its memory and does not answer; None when it does."""
+    try:
+        pynvml.nvmlInit()
+        pynvml.nvmlDeviceGetMemoryInfo(handle(name))
+        pynvml.nvmlShutdown()
+    except pynvml.NVMLError as error:
+        return f"GPU {name} does not answer: {error}"
+    return None
+
+
+def _describe(gpu, driver: str, cuda: str) -> Gpu:
+    memory = pynvml.nvmlDeviceGetMemoryInfo(gpu).total
+    return Gpu(name=pynvml.nvmlDeviceGetName(gpu), memory=memory, driver=driver, cuda=cuda)
+
+
+def _visible() -> list[str]:
+    """What CUDA_VISIBLE_DEVICES leaves of the GPUs that NVML counts."""
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     if visible is None:
-        return [pynvml.nvmlDeviceGetHandleByIndex(index) for index in range(pynvml.nvmlDeviceGetCount())]
-    chosen = [part.strip() for part in visible.split(",") if part.strip() and part.strip() != "-1"]
-    return [
-        pynvml.nvmlDeviceGetHandleByIndex(int(part)) if part.isdigit() else pynvml.nvmlDeviceGetHandleByUUID(part)
-        for part in chosen
-    ]
+        return [str(index) for index in range(pynvml.nvmlDeviceGetCount())]
+    return [part.strip() for part in visible.split(",") if part.strip() and part.strip() != "-1"]

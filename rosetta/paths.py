@@ -3,6 +3,7 @@
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+COMMON = ROOT / "common"
 NOTEBOOKS = ROOT / "notebooks"
 ENVIRONMENTS = ROOT / "environments"
 RESULTS = ROOT / "results"

@@ -1,13 +1,9 @@
-"""Child processes: measuring a whole tree of them, and leaving none behind."""
+"""Child processes: a whole tree of them, and leaving none behind."""
 
 import contextlib
 import os
-import threading
 
 import psutil
-import pynvml
-
-from rosetta.machine import nvml, visible_handles
 
 COOKIE = "ROSETTA_RUN"  # set for a run's child, inherited by all that it starts
 
@@ -25,6 +21,14 @@ def kill_tree(pid: int, cookie: str) -> None:
         if not doomed:
             return
         psutil.wait_procs(doomed, timeout=5)
+
+
+def kill_runs() -> None:
+    """Kill the children of this process that are runs; what they have started is killed when their end is noticed."""
+    for child in psutil.Process().children():
+        with contextlib.suppress(psutil.Error):
+            if COOKIE in child.environ():
+                child.kill()
 
 
 def _descendants(pid: int) -> list[psutil.Process]:
@@ -46,51 +50,9 @@ def _marked(cookie: str) -> list[psutil.Process]:
     return found
 
 
-class MemoryWatch:
-    """Samples the memory of a child's descendants twice a second: ``peak_rss`` and, with a GPU, ``peak_gpu`` in bytes."""
-
-    interval_s = 0.5
-
-    def __init__(self, pid: int):
-        self.pid = pid
-        self.peak_rss: int | None = None
-        self.peak_gpu: int | None = None
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._sample, daemon=True)
-
-    def __enter__(self):
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_):
-        self._stop.set()
-        self._thread.join()
-
-    def _sample(self) -> None:
-        with nvml() as gpu:
-            handles = visible_handles() if gpu else []
-            before = [self._used(handle) for handle in handles]
-            while not self._stop.wait(self.interval_s):
-                resident = sum(_rss(process) for process in _children(self.pid))
-                if resident:
-                    self.peak_rss = max(resident, self.peak_rss or 0)
-                for handle, base in zip(handles, before):
-                    self.peak_gpu = max(self._used(handle) - base, self.peak_gpu or 0)
-
-    @staticmethod
-    def _used(handle) -> int:
-        return pynvml.nvmlDeviceGetMemoryInfo(handle).used
-
-
-def _children(pid: int) -> list[psutil.Process]:
+def tree(pid: int) -> list[psutil.Process]:
+    """The descendants of a process; none when it is gone."""
     try:
         return psutil.Process(pid).children(recursive=True)
     except psutil.NoSuchProcess:
         return []
-
-
-def _rss(process: psutil.Process) -> int:
-    try:
-        return process.memory_info().rss
-    except psutil.Error:
-        return 0

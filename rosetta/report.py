@@ -1,23 +1,23 @@
 """Writes ``results.md``: a pure function of the catalog, the records on disk and the published figures."""
 
-import tomllib
-from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, ValidationError
-
 from rosetta import markdown, records
-from rosetta.catalog import PRESETS, Catalog, Row
-from rosetta.errors import RosettaError
+from rosetta.catalog import Catalog, Row
+from rosetta.columns import Column, columns, train_time
+from rosetta.details import across_seeds, details
+from rosetta.figures import PERCENT, SECONDS
 from rosetta.paths import RESULTS, ROOT
-from rosetta.plan import CUSTOM
-from rosetta.records import Machine, Record
+from rosetta.published import Published, published
+from rosetta.records import Record
+from rosetta.samples import sample
 
 FAIRNESS = """\
 It is a dictionary before it is a race. What the figures mean:
 
 - All rows train the same network with the same optimizer on the same images in FP32, TF32 off unless a row says otherwise. Eager and compiled are rows of their own.
-- *Accuracy* is over all test images of the run, the last short batch included. One run each unless stated.
+- *Accuracy* is over all test images of the run, the last short batch included.
+- One run each unless stated; of several seeds the median, (min - max, n) of the main figures.
 - *Train* is the sum of the epochs. The *first epoch* holds what a framework compiles or warms up lazily; *steady* is the median of the epochs after it.
 - *Data*, *build* (model, weights, loss and optimizer) and *test* are the seconds of those cells; *wall* is the whole run, from the start of its process to its end.
 - Images are in memory before the clock starts. An epoch ends when the loss is a number in Python, so a GPU's queue has been emptied.
@@ -25,34 +25,6 @@ It is a dictionary before it is a race. What the figures mean:
   The arithmetic of 10 epochs is about 187 TFLOP.
 - Versions, driver and CUDA are read from the machine by the run, never typed.
 """
-
-
-class Published(BaseModel):
-    """A file of ``results/published``: figures that others measured, with their source."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    task: str
-    source: str
-    url: str
-    year: int
-    conditions: str
-    unit: str
-    columns: dict[str, dict[str, float]]  # column title -> row name -> figure
-
-
-@dataclass(frozen=True)
-class Column:
-    """Records of one machine, preset and kind of data."""
-
-    machine: Machine
-    preset: str
-    synthetic: bool
-    records: dict[str, Record]  # by row name; only those that succeeded
-
-    @property
-    def title(self) -> str:
-        return f"{self.machine.name}, {self.preset}{', SYNTHETIC data' if self.synthetic else ''}"
 
 
 def write(catalog: Catalog, results: Path = RESULTS) -> Path:
@@ -72,43 +44,31 @@ def page(catalog: Catalog, results: Path, base: Path) -> str:
 
 
 def _task(catalog: Catalog, task: str, found: list[Record], results: Path, base: Path) -> list[str]:
-    rows, columns = catalog.rows(task), _columns(found)
+    rows, shown = catalog.rows(task), columns(found)
     parts = [f"## {catalog.tasks[task].title}"]
-    if not columns:
+    if not shown:
         parts.append("No finished run yet.")
-    parts.append(_overview(rows, columns, published(task), base))
-    for column in columns:
-        parts += [f"### {column.title}", _about(column), _details(rows, column, results, base)]
+    parts.append(_overview(rows, shown, published(task), base))
+    for column in shown:
+        parts += [f"### {column.title}", column.about(), details(rows, column, results, base)]
+        parts += across_seeds(rows, column)
     parts += _unfinished(rows, found)
     return parts
 
 
-def _columns(found: list[Record]) -> list[Column]:
-    """Real data before synthetic, longer presets before shorter."""
-    order = {preset: place for place, preset in enumerate((*reversed(PRESETS), CUSTOM))}
-    groups: dict[tuple, dict[str, Record]] = {}
-    for record in found:
-        if record.status == "ok":
-            key = (record.dataset.synthetic, record.machine.name, order.get(record.preset, len(order)), record.preset)
-            groups.setdefault(key, {})[record.name] = record
-    return [
-        Column(next(iter(group.values())).machine, preset, synthetic, group)
-        for (synthetic, _, _, preset), group in sorted(groups.items(), key=lambda item: item[0])
-    ]
-
-
-def _overview(rows: list[Row], columns: list[Column], reference: list[Published], base: Path) -> str:
+def _overview(rows: list[Row], shown: list[Column], reference: list[Published], base: Path) -> str:
     heading = ["framework"]
-    for column in columns:
+    for column in shown:
         heading += [f"{column.title}: accuracy", "train"]
     heading += [f"{title} ({source.year})" for source in reference for title in source.columns]
     body = []
     for row in rows:
         cells = [f"[{markdown.escape(row.title)}]({markdown.link(row.notebook, base)})"]
-        for column in columns:
-            record = column.records.get(row.name)
-            cells += [_percent(record.metrics.accuracy), _seconds(record.metrics.train_s)] if record else ["", ""]
-        cells += [_seconds(source.columns[title].get(row.name)) for source in reference for title in source.columns]
+        for column in shown:
+            runs = column.runs.get(row.name)
+            accuracy = sample(runs or [], lambda record: record.metrics.accuracy)
+            cells += [PERCENT.all(accuracy), train_time(runs)] if runs else ["", ""]
+        cells += [SECONDS.one(source.columns[title].get(row.name)) for source in reference for title in source.columns]
         body.append(cells)
     limits = {markdown.escape(f"{row.title}: {row.slow_on_cpu}.") for row in rows if row.slow_on_cpu}
     notes = sorted(limits) + [
@@ -118,123 +78,21 @@ def _overview(rows: list[Row], columns: list[Column], reference: list[Published]
     return "\n\n".join([markdown.table(heading, body), *notes])
 
 
-def _about(column: Column) -> str:
-    """What was run, and on what."""
-    machine, some = column.machine, next(iter(column.records.values()))
-    gpus = (
-        ", ".join(f"{gpu.name} ({gpu.memory / 2**30:.0f} GiB, driver {gpu.driver})" for gpu in machine.gpus) or "no GPU"
-    )
-    size, data = some.params, some.dataset
-    data_text = "synthetic stand-in data" if data.synthetic else f"{data.name}"
-    days = sorted({record.started.date().isoformat() for record in column.records.values()})
-    return (
-        f"{machine.cpu}, {machine.cores} cores, {machine.memory / 2**30:.0f} GiB; {gpus}; {machine.os}. "
-        f"{_epochs(size)} of {data.n_train:,} images ({data_text}), batch {size.get('BATCHSIZE')}, tested on {data.n_test:,}; "
-        f"run on {' to '.join(dict.fromkeys((days[0], days[-1])))}."
-    )
-
-
-def _epochs(size: dict) -> str:
-    return "1 epoch" if size.get("EPOCHS") == 1 else f"{size.get('EPOCHS')} epochs"
-
-
-def _details(rows: list[Row], column: Column, results: Path, base: Path) -> str:
-    heading = [
-        "framework",
-        "versions",
-        "device",
-        "accuracy",
-        "train",
-        "first epoch",
-        "steady",
-        "images/s",
-        "data",
-        "build",
-        "test",
-        "wall",
-        "memory",
-    ]
-    gpu = any(record.metrics.peak_gpu_memory for record in column.records.values())
-    body = []
-    for row in rows:
-        record = column.records.get(row.name)
-        if record is None:
-            continue
-        m = record.metrics
-        folder = records.path(record, results).parent
-        title = markdown.escape(row.title)
-        name = (
-            f"[{title}]({markdown.link(folder / record.notebook.executed, base)})"
-            if record.notebook.executed
-            else title
-        )
-        body.append(
-            [
-                name,
-                _versions(record),
-                markdown.escape(record.device or ""),
-                _percent(m.accuracy),
-                _seconds(m.train_s),
-                _seconds(m.first_epoch_s),
-                _seconds(m.steady_epoch_s),
-                f"{m.images_per_s:,.0f}" if m.images_per_s else "",
-                _seconds(m.data_s),
-                _seconds(m.build_s),
-                _seconds(m.evaluate_s),
-                _seconds(m.wall_s),
-                _memory(m.peak_rss),
-                *([_memory(m.peak_gpu_memory)] if gpu else []),
-            ]
-        )
-    return markdown.table(heading + (["GPU memory"] if gpu else []), body)
-
-
 def _unfinished(rows: list[Row], found: list[Record]) -> list[str]:
     """Rows that were skipped or failed, with the reason; a finished record of the same column stays in its table."""
+    places = {row.name: (number, row.title) for number, row in enumerate(rows)}
+    failed = [record for record in found if record.status != "ok" and record.name in places]
     body = [
         [
-            markdown.escape(row.title),
+            markdown.escape(places[record.name][1] + ("" if record.seed is None else f", seed {record.seed}")),
             f"{record.machine.name}, {record.preset}",
             record.status,
             markdown.escape(record.error or ""),
         ]
-        for row in rows
-        for record in found
-        if record.name == row.name and record.status != "ok"
+        for record in sorted(failed, key=lambda record: places[record.name][0])
     ]
     return (
         ["### Not finished", markdown.table(["framework", "where", "status", "reason"], body, figures=False)]
         if body
         else []
     )
-
-
-def published(task: str, folder: Path = RESULTS / "published") -> list[Published]:
-    """The published figures for a task."""
-    found = []
-    for file in sorted(folder.glob("*.toml")):
-        try:
-            found.append(Published.model_validate(tomllib.loads(file.read_text(encoding="utf-8"))))
-        except (tomllib.TOMLDecodeError, ValidationError) as error:
-            raise RosettaError(f"{file.name} is not valid: {str(error).splitlines()[0]}") from None
-    return [one for one in found if one.task == task]
-
-
-def _versions(record: Record) -> str:
-    versions = [f"{name} {version}" for name, version in record.versions.items() if name not in ("python", "numpy")]
-    versions += [f"Python {record.versions['python']}"] if "python" in record.versions else []
-    return markdown.escape(", ".join(versions + [f"{name} {version}" for name, version in record.cuda.items()]))
-
-
-def _percent(fraction: float | None) -> str:
-    return "" if fraction is None else f"{100 * fraction:.2f} %"
-
-
-def _seconds(seconds: float | None) -> str:
-    if seconds is None:
-        return ""
-    return f"{seconds:,.0f} s" if seconds >= 100 else f"{seconds:.1f} s" if seconds >= 1 else f"{seconds:.2f} s"
-
-
-def _memory(size: int | None) -> str:
-    return "" if size is None else f"{size / 2**30:.1f} GiB"

@@ -1,15 +1,11 @@
 """What a person sees of a batch: a live table in a terminal, plain lines elsewhere."""
 
-import time
-
 from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from rosetta.execute import Progress
-from rosetta.plan import Plan
-from rosetta.records import Record
+from rosetta.journal import Line, Status
 
 STYLES = {
     "ok": "green",
@@ -20,6 +16,7 @@ STYLES = {
     "timeout": "red",
     "diverged": "red",
 }
+ROOM = 5  # lines of the terminal that are not the table's: heading, caption, what the shell wants
 
 
 def clock(seconds: float) -> str:
@@ -30,28 +27,16 @@ def clock(seconds: float) -> str:
     return f"{whole // 60}:{whole % 60:02d} min" if whole < 3600 else f"{whole // 3600}:{whole % 3600 // 60:02d} h"
 
 
-class Line:
-    """The state of one row."""
-
-    def __init__(self, name: str):
-        self.name = name
-        self.state, self.epoch, self.loss, self.accuracy, self.error = "waiting", "", "", "", None
-        self.started: float | None = None
-        self.ended: float | None = None
-
-    @property
-    def elapsed(self) -> str:
-        return "" if self.started is None else clock((self.ended or time.monotonic()) - self.started)
-
-
 class Screen:
-    """Shows a batch. Use as a context; ``begin``, ``progress`` and ``end`` take the number of the row."""
+    """Shows a batch from its status. Use as a context; ``progress`` and ``end`` take the number of the line that changed."""
 
-    def __init__(self, plans: list[Plan], console: Console):
-        self.console = console
-        self.lines = [Line(plan.row.name) for plan in plans]
+    def __init__(self, status: Status, console: Console):
+        self.status, self.console = status, console
+        self._said: dict[int, str] = {}  # the last plain line of each run
         self.live = (
-            Live(get_renderable=self.table, console=console, refresh_per_second=2) if console.is_terminal else None
+            Live(get_renderable=lambda: table(self.status, console.height), console=console, refresh_per_second=2)
+            if console.is_terminal
+            else None
         )
 
     def __enter__(self) -> "Screen":
@@ -63,68 +48,75 @@ class Screen:
         if self.live:
             self.live.stop()
 
-    def begin(self, number: int) -> None:
-        self.lines[number].started = time.monotonic()
+    def progress(self, number: int) -> None:
+        line = self.status.lines[number]
+        self._say(number, f"epoch {line.epoch}/{line.epochs}  loss {line.loss}" if line.epoch else line.state)
 
-    def progress(self, number: int, progress: Progress) -> None:
-        line = self.lines[number]
-        changed = line.state != progress.state
-        line.state = progress.state
-        if progress.epoch:
-            line.epoch, line.loss = f"{progress.epoch}/{progress.epochs}", progress.loss
-            self._say(number, f"epoch {line.epoch}  loss {line.loss}")
-        elif changed:
-            self._say(number, progress.state)
+    def end(self, number: int) -> None:
+        line = self.status.lines[number]
+        self._say(number, f"{line.state}  {line.error or _percent(line.accuracy)}")
 
-    def end(self, number: int, record: Record) -> None:
-        line = self.lines[number]
-        line.state, line.ended, line.error = record.status, time.monotonic(), record.error
-        if record.metrics.accuracy is not None:
-            line.accuracy = f"{100 * record.metrics.accuracy:.2f} %"
-        self._say(number, f"{record.status}  {line.error or line.accuracy}")
+    def note(self, text: str) -> None:
+        """Something about the batch as a whole, as a line of its own."""
+        self.console.print(Text(text, "yellow"), highlight=False, soft_wrap=True)
 
     def _say(self, number: int, what: str) -> None:
         """One plain line, where there is no live table."""
-        if self.live is None:
-            line = self.lines[number]
-            self.console.print(
-                f"[{number + 1}/{len(self.lines)}] {line.name}: {what}  ({line.elapsed})",
-                markup=False,
-                highlight=False,
-                soft_wrap=True,
-            )
+        if self.live is not None or self._said.get(number) == what:
+            return
+        self._said[number] = what
+        line, several = self.status.lines[number], self.status.slots > 1
+        where = f" on {line.where}" if several and line.where else ""
+        self.console.print(
+            f"[{number + 1}/{len(self.status.lines)}] {line.row}{where}: {what}  ({clock(line.elapsed_s or 0)})",
+            markup=False,
+            highlight=False,
+            soft_wrap=True,
+        )
 
-    def table(self) -> Table:
-        table = Table(box=None, pad_edge=False)
-        for heading, justify in (
-            ("row", "left"),
-            ("state", "left"),
-            ("epoch", "right"),
-            ("loss", "right"),
-            ("accuracy", "right"),
-            ("elapsed", "right"),
-            ("", "left"),
-        ):
-            table.add_column(
-                heading, justify=justify, no_wrap=heading != "", overflow="fold" if heading == "" else "ellipsis"
-            )
-        for line in self._visible():
-            table.add_row(
-                Text(line.name),
-                Text(line.state, STYLES.get(line.state, "cyan")),
-                line.epoch,
-                line.loss,
-                line.accuracy,
-                line.elapsed,
-                Text(line.error or "", "red"),
-            )
-        return table
 
-    def _visible(self) -> list[Line]:
-        """All lines where they fit; else those around the running one, since a live table cannot scroll."""
-        room = self.console.height - 3
-        if len(self.lines) <= room:
-            return self.lines
-        current = max((i for i, line in enumerate(self.lines) if line.started is not None), default=0)
-        first = max(0, min(current - room // 2, len(self.lines) - room))
-        return self.lines[first : first + room]
+def table(status: Status, height: int) -> Table:
+    """All lines where they fit the height of the terminal, with what remains."""
+    several = status.slots > 1
+    grid = Table(box=None, pad_edge=False, caption=_caption(status), caption_justify="left")
+    headings = [("row", "left"), ("state", "left"), *([("on", "left")] if several else []), ("epoch", "right")]
+    for heading, justify in [
+        *headings,
+        ("loss", "right"),
+        ("accuracy", "right"),
+        ("elapsed", "right"),
+        ("of", "right"),
+    ]:
+        grid.add_column(heading, justify=justify, no_wrap=True)
+    grid.add_column("", overflow="fold")
+    for line in _visible(status.lines, height - ROOM):
+        grid.add_row(
+            Text(line.row),
+            Text(line.state, STYLES.get(line.state, "cyan")),
+            *([line.where] if several else []),
+            f"{line.epoch}/{line.epochs}" if line.epoch else "",
+            line.loss,
+            _percent(line.accuracy),
+            "" if line.elapsed_s is None else clock(line.elapsed_s),
+            "" if line.ended else f"about {clock(line.estimate_s)}",
+            Text(line.error or "", "red"),
+        )
+    return grid
+
+
+def _caption(status: Status) -> str:
+    left = "" if status.ended else f", about {clock(status.remaining_s)} left"
+    return f"batch {status.id}: {status.done} of {len(status.lines)} done{left}"
+
+
+def _percent(fraction: float | None) -> str:
+    return "" if fraction is None else f"{100 * fraction:.2f} %"
+
+
+def _visible(lines: list[Line], room: int) -> list[Line]:
+    """All lines where they fit; else those around the running ones, since a live table cannot scroll."""
+    if len(lines) <= room:
+        return lines
+    current = max((number for number, line in enumerate(lines) if line.started is not None), default=0)
+    first = max(0, min(current - room // 2, len(lines) - room))
+    return lines[first : first + room]

@@ -37,6 +37,7 @@ TRAINING = {
     "raises": "raise RuntimeError('no kernel image is available\\nfor this device')",
     "segfault": "import ctypes; ctypes.string_at(0)",
     "exits": "os._exit(3)",
+    "eats": "import signal; os.kill(os.getpid(), signal.SIGKILL)",  # what the memory killer does
     "hangs": "import subprocess; subprocess.Popen(['sleep', '987'], start_new_session=True); time.sleep(987)",
     "diverges": "log = EpochLog(EPOCHS); log.epoch(float('nan'))",
     "miscounts": TRAIN + "record = lambda *_, old=record: old(log, 0.5, 7, [numpy], 'cpu')",

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from tests.standin import ROOT, StandIn, one_line
+from tests.standin import ROOT, one_line
 
 
 @pytest.mark.parametrize(
@@ -37,45 +37,12 @@ def test_interpreter_without_ipykernel(standin, tmp_path):
     assert "has no ipykernel: install it there" in one_line(done.stderr)
 
 
-def test_interpreter_without_the_framework_skips_the_row(standin):
-    standin.catalog(StandIn.entry("good").replace('["numpy"]', '["no_such_framework"]'))
-    assert standin.run().returncode == 0
-    record = standin.record("good.failed")
-    assert record["status"] == "skipped"
-    assert "cannot import no_such_framework: ModuleNotFoundError" in record["error"]
-    assert "no_such_framework" in standin.table()
-    assert standin.run("good").returncode == 1, "a row asked for by name was to run"
-
-
 def test_python_without_the_runners_packages(tmp_path):
     bare = tmp_path / "bare"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(bare)], check=True)
     done = subprocess.run([str(bare / "bin" / "python"), "run_all.py"], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 1
     assert "start it as: python3 -m pip install uv && python3 -m uv run run_all.py" in one_line(done.stderr)
-
-
-def test_no_network_and_no_data(standin, tmp_path):
-    """A proxy that refuses stands for a machine without a network."""
-    done = standin.call(
-        "run",
-        "good",
-        "--preset",
-        "smoke",
-        "--out",
-        str(standin.out),
-        XDG_CACHE_HOME=str(tmp_path),
-        ROSETTA_DATA="",
-        https_proxy="http://127.0.0.1:9",
-        HTTPS_PROXY="http://127.0.0.1:9",
-    )
-    assert done.returncode == 2
-    line = one_line(done.stderr)
-    assert (
-        "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz" in line
-        and "--data-dir" in line
-        and "ROSETTA_DATA" in line
-    )
 
 
 def test_data_folder_without_the_data(standin, tmp_path):

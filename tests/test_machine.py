@@ -1,46 +1,28 @@
 """What is told about a machine; GPUs through a stand-in for NVML, since tests run without one."""
 
-import subprocess
-import sys
-import time
-from types import SimpleNamespace
-
 import pynvml
 import pytest
 
 from rosetta import interpreters, machine, plan
-from rosetta.processes import MemoryWatch
+from tests.fake_nvml import FakeGpu, FakeNvml
 
 
 @pytest.fixture
-def two_gpus(monkeypatch):
-    """NVML as it answers on a box with two GPUs."""
-    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    monkeypatch.delenv("ROSETTA_MACHINE", raising=False)
-    memory = SimpleNamespace(total=16 * 2**30, used=2**30)
-    answers = {
-        "nvmlInit": lambda: None,
-        "nvmlShutdown": lambda: None,
-        "nvmlSystemGetDriverVersion": lambda: "580.1",
-        "nvmlSystemGetCudaDriverVersion": lambda: 13020,
-        "nvmlDeviceGetCount": lambda: 2,
-        "nvmlDeviceGetHandleByIndex": lambda index: index,
-        "nvmlDeviceGetHandleByUUID": lambda uuid: 1,
-        "nvmlDeviceGetName": lambda handle: f"Tesla V{handle}",
-        "nvmlDeviceGetMemoryInfo": lambda handle: memory,
-    }
-    for name, answer in answers.items():
-        monkeypatch.setattr(pynvml, name, answer)
-    return memory
+def two_gpus(monkeypatch) -> list[FakeGpu]:
+    gpus = [FakeGpu("Tesla V0"), FakeGpu("Tesla V1")]
+    FakeNvml(monkeypatch, gpus)
+    return gpus
 
 
 def test_gpus_are_described(two_gpus):
-    here = machine.describe()
-    assert [(gpu.name, gpu.driver, gpu.cuda, gpu.memory) for gpu in here.gpus] == [
-        ("Tesla V0", "580.1", "13.2", 16 * 2**30),
-        ("Tesla V1", "580.1", "13.2", 16 * 2**30),
+    found = machine.devices()
+    assert [(one.id, one.gpu.name, one.gpu.driver, one.gpu.cuda, one.gpu.memory) for one in found] == [
+        ("0", "Tesla V0", "580.1", "13.2", 16 * 2**30),
+        ("1", "Tesla V1", "580.1", "13.2", 16 * 2**30),
     ]
-    assert here.name == "2x-tesla-v0"
+    here = machine.describe(found[1])
+    assert (here.name, here.gpus) == ("tesla-v1", [found[1].gpu])
+    assert machine.describe().gpus == []
 
 
 @pytest.mark.parametrize(
@@ -49,7 +31,7 @@ def test_gpus_are_described(two_gpus):
 )
 def test_only_visible_gpus_count(two_gpus, monkeypatch, visible, names):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
-    assert [gpu.name for gpu in machine.gpus()] == names
+    assert [one.gpu.name for one in machine.devices()] == names
 
 
 def test_no_driver_is_no_gpu(monkeypatch):
@@ -57,7 +39,7 @@ def test_no_driver_is_no_gpu(monkeypatch):
         raise pynvml.NVMLError(pynvml.NVML_ERROR_LIBRARY_NOT_FOUND)
 
     monkeypatch.setattr(pynvml, "nvmlInit", fail)
-    assert machine.gpus() == []
+    assert machine.devices() == []
 
 
 def test_a_gpu_makes_full_the_default():
@@ -67,17 +49,6 @@ def test_a_gpu_makes_full_the_default():
 def test_name_of_the_user_wins(monkeypatch):
     monkeypatch.setenv("ROSETTA_MACHINE", "Lab box #3")
     assert machine.describe().name == "lab-box-3"
-
-
-def test_peak_memory_of_a_tree_is_seen(two_gpus):
-    code = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'import time; x = bytearray(200 * 2**20); time.sleep(2)'])"
-    child = subprocess.Popen([sys.executable, "-c", code])
-    with MemoryWatch(child.pid) as memory:
-        time.sleep(0.3)
-        two_gpus.used = 3 * 2**30
-        child.wait()
-    assert memory.peak_rss > 200 * 2**20
-    assert memory.peak_gpu == 2 * 2**30
 
 
 def test_interpreters_are_run_before_they_are_believed(tmp_path, monkeypatch):

@@ -20,6 +20,7 @@ COMMON_PARAMETERS = [
     "DATA_DIR",
     "SYNTHETIC",
     "DROPOUT",
+    "TEST_EACH_EPOCH",
     "INITIAL_WEIGHTS",
     "SAVE_TO",
 ]

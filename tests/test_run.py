@@ -3,7 +3,6 @@
 import errno
 import os
 import re
-import signal
 import subprocess
 import time
 
@@ -43,34 +42,11 @@ def test_nothing_kept_names_a_path_of_the_machine(standin):
             assert str(standin.root) not in file.read_text(), file
 
 
-@pytest.mark.parametrize(
-    "row, status, error",
-    [
-        ("raises", "failed", "RuntimeError: no kernel image is available (in the cell train)"),
-        ("segfault", "crashed", "the kernel died (in the cell train)"),
-        ("exits", "crashed", "the kernel died (in the cell train)"),
-        ("diverges", "diverged", "the loss is not a finite number from epoch 1 on"),
-        ("miscounts", "failed", "not the network of this task: parameters is 7, expected 3,441,592"),
-        ("silent", "failed", "the notebook ended without a record"),
-    ],
-)
-def test_bad_notebook_is_a_record_and_the_batch_goes_on(standin, row, status, error):
-    done = standin.run("good", row)
+def test_notebook_without_a_record_is_a_failure(standin):
+    done = standin.run("silent")
     assert done.returncode == 1
-    assert f"{row}: {status}: {error}" in done.stdout
-    assert "1 of 2 runs ok" in done.stdout
-    record = standin.record(f"{row}.failed")
-    assert (record["status"], record["error"]) == (status, error)
-    assert standin.record("good")["status"] == "ok"
-    assert f"| {status} | {error} |" in standin.table()
-
-
-def test_timeout_leaves_no_process(standin):
-    done = standin.run("hangs", options=("--synthetic", "--timeout", "6"))
-    assert done.returncode == 1
-    record = standin.record("hangs.failed")
-    assert record["status"] == "timeout" and "6 s" in record["error"]
-    assert not processes_below(standin)
+    assert "silent: failed: the notebook ended without a record" in done.stdout
+    assert "| failed | the notebook ended without a record |" in standin.table()
 
 
 def test_failure_does_not_replace_a_finished_record(standin):
@@ -90,8 +66,7 @@ def test_success_takes_an_earlier_failure_away(standin):
     assert not list(standin.column().glob("good.failed*"))
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
-def test_interrupt_keeps_finished_rows_and_leaves_no_process(standin, how):
+def test_sigterm_keeps_finished_rows_and_leaves_no_process(standin):
     command = standin.command("run", "good[*]", "--synthetic", "--preset", "smoke", "--out", str(standin.out))
     folders = standin.root / "tmp"
     folders.mkdir()
@@ -103,7 +78,7 @@ def test_interrupt_keeps_finished_rows_and_leaves_no_process(standin, how):
         if "good[slow]: starting" in line:
             break
     time.sleep(3)
-    runner.send_signal(how)
+    runner.terminate()
     _, errors = runner.communicate(timeout=30)
     assert runner.returncode == 130
     assert "interrupted" in one_line(errors)
@@ -111,21 +86,6 @@ def test_interrupt_keeps_finished_rows_and_leaves_no_process(standin, how):
     assert "50.00 %" in standin.table()
     assert not processes_below(standin)
     assert not list(folders.glob("rosetta-*"))
-
-
-def test_killed_runner_takes_its_kernel_along(standin):
-    command = standin.command("run", "good[slow]", "--synthetic", "--preset", "smoke", "--out", str(standin.out))
-    runner = subprocess.Popen(command, cwd=standin.root, env=standin.variables(), stdout=subprocess.PIPE, text=True)
-    for line in runner.stdout:
-        if "starting" in line:
-            break
-    time.sleep(4)
-    runner.kill()
-    runner.wait()
-    deadline = time.monotonic() + 20
-    while processes_below(standin) and time.monotonic() < deadline:
-        time.sleep(0.5)
-    assert not processes_below(standin)
 
 
 def test_disk_full_while_a_record_is_written(tmp_path, monkeypatch):
@@ -160,7 +120,7 @@ def test_table_that_cannot_be_written_is_one_line(standin):
 
 def test_seed_keeps_the_preset_and_other_parameters_make_it_custom(standin):
     assert standin.run("good", options=("--synthetic", "--seed", "5")).returncode == 0
-    assert standin.record("good")["params"]["SEED"] == 5
+    assert standin.record("good.seed-5")["params"]["SEED"] == 5
     assert standin.run("good", options=("--synthetic", "--epochs", "3")).returncode == 0
     record = standin.record("good", "custom-synthetic")
     assert record["preset"] == "custom" and len(record["metrics"]["loss"]) == 3
@@ -176,13 +136,15 @@ def test_threads_limit_the_kernel(standin):
     assert standin.run("good", options=("--synthetic", "--threads", "1")).returncode == 0
     record = standin.record("good")
     assert record["metrics"]["accuracy"] == 0.01 and record["device"] == "1" and record["threads"] == 1
+    assert record["thread_pools"]["processors"] == 1, "read back from the run"
 
 
 def test_every_field_of_a_record_is_documented(standin):
-    from rosetta.records import Gpu, Metrics, Record
+    from rosetta.records import Gpu, Metrics, Record, Telemetry
 
     page = (ROOT / "docs" / "records.md").read_text()
-    fields = {field.alias or name for model in (Record, Metrics, Gpu) for name, field in model.model_fields.items()}
+    models = (Record, Metrics, Gpu, Telemetry)
+    fields = {field.alias or name for model in models for name, field in model.model_fields.items()}
     assert all(re.search(rf"[`.]{name}\b", page) for name in fields)
     standin.run("good")
     assert set(standin.record("good")) == {field.alias or name for name, field in Record.model_fields.items()}

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import pytest
 
-from rosetta import catalog, machine
+from rosetta import catalog, devices
 from rosetta.catalog import Row
 from rosetta.execute import execute
 from rosetta.kernels import Kernels
 from rosetta.plan import make
 from rosetta.records import Record
-from rosetta.verify.workers import Workers
+from rosetta.workers import Workers
 
 KNOWN = catalog.load()
 TASK = "cifar10_cnn"
@@ -45,15 +45,15 @@ class Trained:
 @pytest.fixture(scope="module")
 def trained(request) -> dict[str, Trained]:
     """Every row that is asked for, trained in its own environment; they are not timed, so two may run side by side."""
-    kernels, here, workers = Kernels(), machine.describe(), Workers(None, machine.processors())
+    kernels, workers = Kernels(), Workers(devices.shared(gpus=None, jobs=None))
 
     def train(row: Row) -> tuple[str, Trained]:
         size = SHORT.get(row.name, FLOOR)
         (plan,) = make(KNOWN, [row], "smoke", size, gpu=False, synthetic=not REAL, timeout_s=1200)
-        own = {"DROPOUT": False} if size is FLOOR else {}
-        with workers.share() as processors:
-            changed = {"parameters": plan.parameters | own, "processors": processors}
-            run = execute(plan.model_copy(update=changed), kernels, here, watch=lambda progress: None)
+        own = {"TEST_EACH_EPOCH": True} | ({"DROPOUT": False} if size is FLOOR else {})
+        changed = plan.model_copy(update={"parameters": plan.parameters | own})
+        with workers.share() as slot:
+            run = execute(changed, slot, kernels, watch=lambda progress: None)
         try:
             return row.name, Trained(run.record, run.log.read_text(errors="replace") if run.log.exists() else "")
         finally:
@@ -83,7 +83,10 @@ def check(record: Record, log: str, floor: bool) -> None:
     assert metrics.accuracy * record.dataset.n_test == pytest.approx(
         round(metrics.accuracy * record.dataset.n_test), abs=1e-6
     )
-    assert len(metrics.loss) == len(metrics.epoch_s) == record.params["EPOCHS"]
+    assert len(metrics.loss) == len(metrics.epoch_s) == len(metrics.epoch_accuracy) == record.params["EPOCHS"]
+    assert metrics.epoch_accuracy[-1] == metrics.accuracy, (
+        "training went on after the last test, or dropout was left on"
+    )
     assert metrics.train_s > 0 and metrics.data_s > 0 and metrics.build_s > 0 and metrics.evaluate_s > 0
     if len(metrics.loss) > 1:
         assert metrics.loss[-1] < metrics.loss[0]

@@ -10,6 +10,7 @@ MOMENTUM = 0.9  # classical momentum: v = 0.9 v + g; w -= 0.01 v
 SEED = 0  # of the initial weights, the order of the images and dropout
 N_TRAIN = 50000  # training images used, from the start of the training set
 N_TEST = 10000  # test images used, from the start of the test set
+TARGET_ACCURACY = 0.75  # of the test images; how soon it is reached is told where every epoch is tested
 
 # The weights in their canonical form: name and shape, in the order of the layers. Convolutions are OIHW (out, in, height,
 # width), dense layers out x in; the inputs of fc1 are the 100 channels of 8x8 flattened channel by channel (C, H, W).

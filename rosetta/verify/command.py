@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from rosetta import catalog, data, machine
+from rosetta import catalog, data, devices
 from rosetta.catalog import Row
 from rosetta.errors import RosettaError
 from rosetta.kernels import Kernels, parse_given
@@ -18,7 +18,7 @@ from rosetta.verify import conformance, cross, page
 from rosetta.verify.conformance import Conformance
 from rosetta.verify.levels import LEVELS
 from rosetta.verify.probes import Bench, Reference
-from rosetta.verify.workers import Workers
+from rosetta.workers import Workers
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,8 @@ class Options:
     synthetic: bool = False
     out: Path | None = None
     python: list[str] = field(default_factory=list)
-    jobs: int | None = None  # rows at a time; None: one a processor
+    gpus: str | None = None
+    jobs: int | None = None  # rows at a time; None: one a GPU, or one a processor
 
 
 def verify(names: list[str], options: Options) -> int:
@@ -40,7 +41,9 @@ def verify(names: list[str], options: Options) -> int:
 
     def one(row: Row) -> Conformance:
         probe = setting.bench.prober(row, setting.task, options.synthetic)
-        return conformance.verify(row, probe, reference, gpu=bool(setting.bench.machine.gpus))
+        return conformance.verify(
+            row, probe, reference, gpu=any(slot.gpu is not None for slot in setting.bench.workers.slots)
+        )
 
     for found in setting.bench.workers.each(one, setting.rows):
         ended.append(found)
@@ -97,8 +100,7 @@ class Setting:
             os.environ["ROSETTA_DATA"] = str(options.data_dir.absolute())
         if not options.synthetic:
             data.locate(self.task.data)
-        here = machine.describe()
-        self.bench = Bench(Kernels(parse_given(options.python)), here, Workers(options.jobs, machine.processors()))
+        self.bench = Bench(Kernels(parse_given(options.python)), Workers(devices.shared(options.gpus, options.jobs)))
 
 
 def _tell(line: str) -> None:

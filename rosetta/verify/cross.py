@@ -103,7 +103,7 @@ def make(
         task=rows[0].task,
         made=made,
         commit=commit,
-        machine=bench.machine,
+        machine=bench.workers.slots[0].machine,
         synthetic=synthetic,
         training=training,
         n_test=n_test,

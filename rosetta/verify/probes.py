@@ -19,8 +19,8 @@ from rosetta.catalog import Row, Task
 from rosetta.execute import execute
 from rosetta.kernels import Kernels
 from rosetta.plan import Plan
-from rosetta.records import Machine, Record
-from rosetta.verify.workers import Workers
+from rosetta.records import Record
+from rosetta.workers import Workers
 
 PRESET = "verify"
 STEPS, BATCH = 3, 64  # of ``trained``
@@ -148,17 +148,16 @@ def dropped(probe: Prober, reference: Reference, size: Size) -> Outputs:
 
 @dataclass(frozen=True)
 class Bench:
-    """Where probes run: interpreters, machine, and the workers that share it."""
+    """Where probes run: interpreters, and the workers that share the machine."""
 
     kernels: Kernels
-    machine: Machine
     workers: Workers
 
     def prober(self, row: Row, task: Task, synthetic: bool) -> Prober:
         """Runs the row's notebook with given parameters and reads what it saves."""
 
         def probe(parameters: dict) -> Outputs:
-            with self.workers.share() as processors, TemporaryDirectory(prefix="rosetta-") as folder:
+            with self.workers.share() as slot, TemporaryDirectory(prefix="rosetta-") as folder:
                 own = row.parameters | parameters | {"SAVE_TO": folder}
                 plan = Plan(
                     row=row,
@@ -167,10 +166,9 @@ class Bench:
                     constants={name: own.get(name, value) for name, value in task.parameters().items()},
                     expected={},  # level 1 is about that
                     dataset=task.data,
-                    processors=processors,
                     timeout_s=TIMEOUT_S,
                 )
-                run = execute(plan, self.kernels, self.machine, watch=lambda progress: None)
+                run = execute(plan, slot, self.kernels, watch=lambda progress: None)
                 try:
                     return _outputs(run.record, Path(folder))
                 finally:

@@ -54,6 +54,17 @@ def test_an_epoch_is_one_line_and_its_time(clock, capsys):
     assert all(type(loss) is float for loss in log.loss)
 
 
+def test_a_test_between_epochs_is_off_the_clock(clock, capsys):
+    log = EpochLog(2)
+    for seconds, accuracy in ((2, 0.25), (1.5, np.float32(0.5))):
+        clock.now += seconds
+        log.epoch(1.5)
+        clock.now += 100
+        log.test(accuracy)
+    assert log.epoch_s == [2, 1.5] and log.accuracy == [0.25, 0.5]
+    assert "  test accuracy 25.00 %\n" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("loss", ["no number", None, [1.0, 2.0]])
 def test_a_loss_that_is_no_number_is_an_error(loss):
     with pytest.raises((TypeError, ValueError)):
@@ -69,6 +80,7 @@ def test_a_notebook_carries_the_record_beside_its_text(log, shown):
     assert facts["schema"] == module.SCHEMA
     assert (facts["accuracy"], facts["parameters"], facts["device"]) == (0.75, 3441592, "cpu")
     assert (facts["loss"], facts["epoch_s"], facts["train_s"]) == ([1.5, 0.75], [2, 1.5], 3.5)
+    assert facts["epoch_accuracy"] == [] and facts["thread_pools"]["processors"] >= 1
     assert facts["versions"]["numpy"] == np.__version__
     assert facts["dataset"] == {"name": "CIFAR-10", "synthetic": True, "n_train": 50, "n_test": 20}
     assert bundle["text/plain"].startswith(

@@ -82,9 +82,9 @@ MUTATIONS = {
     ),
     "dropout in the test": Mutation(
         level=5,
-        pytorch=(("evaluate", "model.eval()", "model.train()"),),
-        mxnet_gluon=(("evaluate", "probabilities = np", "with autograd.train_mode(): probabilities = np"),),
-        tensorflow1=(("evaluate", "sess.run(predict)", "sess.run(predict, {training: True})"),),
+        pytorch=(("model", "model.eval()", "model.train()"),),
+        mxnet_gluon=(("model", "return np.concat", "with autograd.train_mode(): return np.concat"),),
+        tensorflow1=(("model", "sess.run(softmax, {", "sess.run(softmax, {training: True, "),),
     ),
     "keep probability for dropout rate": Mutation(
         level=5,
@@ -127,16 +127,16 @@ MUTATIONS = {
     "last test batch dropped": Mutation(
         level=3,
         pytorch=(
-            ("evaluate", "x_test.split(500)", "x_test.split(500)[:-1]"),
-            ("evaluate", "== y_test)", "== y_test[:len(probabilities)])"),
+            ("model", "x_test.split(500)", "x_test.split(500)[:-1]"),
+            ("model", "== y_test)", "== y_test[:len(probabilities)])"),
         ),
         mxnet_gluon=(
             ("data", "batch_size=500", 'batch_size=500, last_batch="discard"'),
-            ("evaluate", "== y_test)", "== y_test[:len(probabilities)])"),
+            ("model", "== y_test)", "== y_test[:len(probabilities)])"),
         ),
         tensorflow1=(
-            ("data", "examples.batch(500)", "examples.batch(500, drop_remainder=True)"),
-            ("evaluate", "== y_test)", "== y_test[:len(probabilities)])"),
+            ("model", "range(0, len(x_test), 500)", "range(0, len(x_test) - 499, 500)"),
+            ("model", "== y_test)", "== y_test[:len(probabilities)])"),
         ),
     ),
 }

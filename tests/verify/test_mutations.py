@@ -7,14 +7,14 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from rosetta import catalog, machine
+from rosetta import catalog, devices
 from rosetta.catalog import Row
 from rosetta.kernels import Kernels
 from rosetta.paths import ROOT
 from rosetta.verify import conformance, probes
 from rosetta.verify.levels import TOLERANCES, Finding
 from rosetta.verify.probes import Bench, Reference, Size
-from rosetta.verify.workers import Workers
+from rosetta.workers import Workers
 from tests.verify.mutations import MUTATIONS, NOTEBOOKS
 
 KNOWN = catalog.load()
@@ -53,8 +53,7 @@ def plant(name: str, mistake: str, folder: Path) -> Mutant:
 def findings(tmp_path_factory) -> dict[tuple[str, str], list[Finding] | str]:
     """What the levels found of every mutant, or why one could not run here; two at a time."""
     reference = Reference(TASK, synthetic=not os.environ.get("ROSETTA_DATA"))
-    here = machine.describe()
-    bench = Bench(Kernels(), here, Workers(None, machine.processors()))
+    bench = Bench(Kernels(), Workers(devices.shared(gpus=None, jobs=None)))
 
     def judge(case: tuple[str, str]):
         name, mistake = case

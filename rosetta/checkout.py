@@ -1,0 +1,38 @@
+"""What is checked out, as digests: two checkouts with equal ones run the same thing the same way."""
+
+import hashlib
+from collections.abc import Iterable
+from pathlib import Path
+
+from rosetta.paths import COMMON, ENVIRONMENTS, NOTEBOOKS, ROOT
+
+RECIPES = (".toml", ".in", ".txt", ".py")  # what decides an environment, unlike what is installed beside it
+
+
+def contents() -> dict[str, str]:
+    """SHA-256 of each part that decides what a run does, by its name."""
+    return {
+        "notebooks": _digest(NOTEBOOKS.glob("*/*.ipynb")),
+        "common": _digest(COMMON.rglob("*.py")),
+        "environments": _digest(file for file in ENVIRONMENTS.glob("*/*") if file.suffix in RECIPES),
+        "rosetta": _digest((ROOT / "rosetta").rglob("*.py")),
+    }
+
+
+def differing(one: dict[str, str], other: dict[str, str]) -> list[str]:
+    """The names of the parts in which two checkouts are not the same."""
+    return [name for name in one if other.get(name) != one[name]]
+
+
+def another(parts: list[str]) -> str:
+    """What the user is told of a worker whose checkout differs in these parts."""
+    names = " and ".join(f"{name}/" for name in parts)
+    return f"its checkout has another {names} than this one: bring both to one commit and start the worker anew"
+
+
+def _digest(files: Iterable[Path]) -> str:
+    digest = hashlib.sha256()
+    for file in sorted(files):
+        content = hashlib.sha256(file.read_bytes()).digest()
+        digest.update(file.relative_to(ROOT).as_posix().encode() + b"\0" + content)
+    return digest.hexdigest()

@@ -1,0 +1,50 @@
+"""This machine as the place of a batch's runs: one a slot at a time."""
+
+from collections.abc import Iterator
+from concurrent.futures import CancelledError
+from contextlib import suppress
+from pathlib import Path
+
+from rosetta import data
+from rosetta.batch import Batch, Numbered
+from rosetta.devices import Slot
+from rosetta.errors import RosettaError, SlotLost
+from rosetta.execute import execute, not_run
+from rosetta.kernels import Kernels
+from rosetta.plan import Plan
+from rosetta.records import Record
+from rosetta.workers import Workers
+
+
+class Local:
+    """An executor of batches; ``kernels`` says on which interpreters the runs go."""
+
+    def __init__(self, slots: list[Slot], kernels: Kernels):
+        self.slots, self.kernels = slots, kernels
+
+    def prepare(self, plans: Numbered, folder: Path) -> None:
+        """Find the data; and make the environments where an installation would disturb runs beside it."""
+        for dataset in {plan.dataset for _, plan in plans if not plan.synthetic}:
+            data.locate(dataset)
+        if len(self.slots) > 1:
+            for environment, imports in dict.fromkeys((plan.row.environment, plan.row.imports) for _, plan in plans):
+                with suppress(RosettaError):  # told when a run asks for it
+                    self.kernels.get(environment, imports, folder / "install.log")
+
+    def each(self, plans: Numbered, batch: Batch) -> Iterator[Record]:
+        workers = Workers(self.slots)
+        yield from workers.each(lambda numbered: self._one(*numbered, workers, batch), plans)
+
+    def _one(self, number: int, plan: Plan, workers: Workers, batch: Batch) -> Record:
+        """One run; it is kept before its slot takes the next, so that nothing else goes on while that is timed."""
+        try:
+            with workers.share() as slot:
+                batch.journal.begin(number, slot.title)
+                run = execute(plan, slot, self.kernels, lambda told: batch.progress(number, told), batch.journal.folder)
+                if workers.interrupted:
+                    run.close()
+                    raise CancelledError
+                return batch.keep(number, run, beside=len(workers.slots) - 1)
+        except SlotLost as lost:
+            batch.journal.begin(number, "")
+            return batch.keep(number, not_run(plan, workers.slots[0], self.kernels, "failed", str(lost)), beside=0)

@@ -1,0 +1,39 @@
+"""One runner at a time on a checkout: two would spoil each other's times and mix their files."""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from rosetta.errors import RosettaError
+from rosetta.paths import ROOT
+
+
+@contextmanager
+def only_runner(what: str) -> Iterator[None]:
+    """Hold the checkout while the context lasts. Raises RosettaError where another runner has it."""
+    folder = ROOT if os.access(ROOT, os.W_OK) else Path(tempfile.gettempdir())
+    owner, lock = folder / ".rosetta.owner", FileLock(folder / ".rosetta.lock", timeout=0)
+    try:
+        lock.acquire()
+    except Timeout:
+        raise RosettaError(
+            f"another run_all.py is at work in this checkout{_told(owner)}: wait for it, or follow it with run_all.py watch"
+        ) from None
+    try:
+        with suppress(OSError):  # a full disk does not keep anybody from working
+            owner.write_text(f"{what}, process {os.getpid()}, since {datetime.now():%H:%M}")
+        yield
+    finally:
+        lock.release()
+
+
+def _told(owner: Path) -> str:
+    try:
+        return f" ({owner.read_text(encoding='utf-8')})"
+    except OSError:
+        return ""

@@ -1,0 +1,70 @@
+"""Runs of one experiment with several seeds, and their figures together."""
+
+import json
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from statistics import median
+
+from rosetta.records import Record
+
+CPU = re.compile(r"cpu|numpy", re.IGNORECASE)  # in a device as the frameworks name it; Chainer calls the CPU @numpy
+
+
+def on_cpu_despite_gpu(record: Record) -> bool:
+    """Whether the run had a GPU, and the framework computed on the CPU."""
+    return bool(record.machine.gpus and record.device and CPU.search(record.device))
+
+
+def condition(record: Record) -> tuple:
+    """What decides the outcome of a run but for the seed: records of a row that have it in common are one experiment."""
+    params = {name: value for name, value in record.params.items() if name != "SEED"}
+    return (
+        record.notebook.sha256,
+        json.dumps([params, record.versions, record.cuda], sort_keys=True),
+        record.threads,
+        on_cpu_despite_gpu(record),
+    )
+
+
+def current(records: Iterable[Record]) -> list[Record]:
+    """Of a row's records in one column, the newest and those of the same experiment, by their seeds.
+
+    What was left by another notebook, other versions or other parameters does not count any more.
+    """
+    records = list(records)
+    today = condition(max(records, key=lambda record: (record.started, -(record.seed or 0))))
+    return sorted((one for one in records if condition(one) == today), key=lambda one: one.params.get("SEED", 0))
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The values of one quantity; at least one."""
+
+    values: tuple[float, ...]
+
+    @classmethod
+    def of(cls, values: Iterable[float | None]) -> "Sample | None":
+        """Of the values that could be had; None where there is none."""
+        had = tuple(value for value in values if value is not None)
+        return cls(had) if had else None
+
+    @property
+    def median(self) -> float:
+        return median(self.values)
+
+    @property
+    def low(self) -> float:
+        return min(self.values)
+
+    @property
+    def high(self) -> float:
+        return max(self.values)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
+def sample(records: Iterable[Record], metric: Callable[[Record], float | None]) -> Sample | None:
+    """One quantity of an experiment."""
+    return Sample.of(metric(record) for record in records)

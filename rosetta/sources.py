@@ -1,0 +1,55 @@
+"""Where records to compare come from: a results folder, or ``results/`` as it was at a git revision."""
+
+import io
+import subprocess
+import tarfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from rosetta import records
+from rosetta.errors import RosettaError
+from rosetta.paths import RESULTS, ROOT
+from rosetta.records import Record
+
+
+@dataclass(frozen=True)
+class Source:
+    title: str
+    records: list[Record]
+
+
+def read(name: str) -> Source:
+    """The records of a folder, or of a revision where there is no folder of that name. Raises RosettaError for neither."""
+    source = _folder(Path(name)) if Path(name).is_dir() else _revision(name)
+    if not source.records:
+        raise RosettaError(f"there is no record in {source.title}: a results folder holds MACHINE/TASK/PRESET/ROW.json")
+    return source
+
+
+def _folder(folder: Path) -> Source:
+    return Source(str(folder), [record for _, record in records.read_all(folder)])
+
+
+def _revision(name: str) -> Source:
+    try:
+        commit = _git("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}").decode().strip()
+    except (OSError, subprocess.CalledProcessError):
+        raise RosettaError(f"{name} is neither a folder nor a git revision of this repository") from None
+    title, below = f"{name} ({commit[:7]})", RESULTS.relative_to(ROOT).as_posix()
+    try:
+        archive = _git("archive", "--format=tar", commit, "--", f":(glob){below}/{records.RECORDS}")
+    except subprocess.CalledProcessError:  # git's answer where nothing matches
+        return Source(title, [])
+    with tarfile.open(fileobj=io.BytesIO(archive)) as files:
+        return Source(
+            title,
+            [
+                records.parse(files.extractfile(member).read().decode(errors="replace"), f"{member.name} of {name}")
+                for member in files
+                if member.isfile()
+            ],
+        )
+
+
+def _git(*arguments: str) -> bytes:
+    return subprocess.run(["git", "-C", str(ROOT), *arguments], capture_output=True, check=True).stdout

@@ -1,0 +1,174 @@
+"""What the runner measures of a run from outside, the same way for every framework: memory, processor time, the GPU.
+
+What cannot be had, because there is no GPU or it does not tell, is None, never 0.
+"""
+
+import threading
+import time
+from contextlib import ExitStack
+from statistics import fmean, median
+
+import psutil
+import pynvml
+
+from rosetta import machine
+from rosetta.processes import tree
+from rosetta.records import Metrics, Telemetry
+
+INTERVAL_S = 0.5
+# NVML's reasons for a clock below the highest; an idle GPU and a clock that the user has set are none to worry about
+THROTTLING = {
+    "power": pynvml.nvmlClocksThrottleReasonSwPowerCap,
+    "hardware": pynvml.nvmlClocksThrottleReasonHwSlowdown,
+    "temperature": pynvml.nvmlClocksThrottleReasonSwThermalSlowdown,
+    "hardware temperature": pynvml.nvmlClocksThrottleReasonHwThermalSlowdown,
+    "power brake": pynvml.nvmlClocksThrottleReasonHwPowerBrakeSlowdown,
+}
+
+
+class GpuMeter:
+    """One GPU's energy, memory, use and clocks over a run. ``start`` and ``sample`` raise NVMLError."""
+
+    def __init__(self, name: str):
+        self.handle = machine.handle(name)
+        self.before = pynvml.nvmlDeviceGetMemoryInfo(self.handle).used
+        self.peak_memory: int | None = None
+        self.energy_j = 0.0
+        self.source = "counter" if self._counter_j() is not None else "power" if self._power_w() is not None else None
+        self._last = self._reading()
+        self.powers: list[float] = []
+        self.used: list[float] = []
+        self.clocks: list[float] = []
+        self.throttled: set[str] = set()
+
+    def sample(self) -> None:
+        grown = pynvml.nvmlDeviceGetMemoryInfo(self.handle).used - self.before
+        self.peak_memory = max(grown, self.peak_memory or 0)
+        now = self._reading()
+        if self.source == "counter":
+            self.energy_j += now[1] - self._last[1]
+        elif self.source == "power":  # the mean of two readings over the time between them
+            self.energy_j += (now[1] + self._last[1]) / 2 * (now[0] - self._last[0])
+        self._last = now
+        for values, ask in (
+            (self.powers, self._power_w),
+            (self.used, lambda: pynvml.nvmlDeviceGetUtilizationRates(self.handle).gpu / 100),
+            (self.clocks, lambda: pynvml.nvmlDeviceGetClockInfo(self.handle, pynvml.NVML_CLOCK_SM)),
+        ):
+            value = _supported(ask)
+            if value is not None:
+                values.append(value)
+        reasons = _supported(lambda: pynvml.nvmlDeviceGetCurrentClocksThrottleReasons(self.handle)) or 0
+        self.throttled |= {name for name, bit in THROTTLING.items() if reasons & bit}
+
+    def _reading(self) -> tuple[float, float]:
+        """(time, joules of the counter or watts now)."""
+        value = self._counter_j() if self.source == "counter" else self._power_w() if self.source == "power" else 0.0
+        return time.monotonic(), value or 0.0
+
+    def _counter_j(self) -> float | None:
+        """The energy counter of Volta and newer, in joules."""
+        return _supported(lambda: pynvml.nvmlDeviceGetTotalEnergyConsumption(self.handle) / 1000)
+
+    def _power_w(self) -> float | None:
+        return _supported(lambda: pynvml.nvmlDeviceGetPowerUsage(self.handle) / 1000)
+
+
+class RunMeter:
+    """Follows the descendants of a run's process, and its GPU, until the context ends; then ``fill`` the record."""
+
+    def __init__(self, pid: int, gpu: str | None):
+        self.pid, self.gpu = pid, gpu
+        self.peak_rss: int | None = None
+        self.meter: GpuMeter | None = None
+        self.error: str | None = None
+        self._cpu_s: dict[
+            tuple[int, float], float
+        ] = {}  # of each process, by number and start: it may end before the run
+        self._marks: list[float] = []
+        self._lock, self._stop, self._nvml = threading.Lock(), threading.Event(), ExitStack()
+        self._thread = threading.Thread(target=self._follow, daemon=True)
+
+    def __enter__(self) -> "RunMeter":
+        if self.gpu is not None and self._nvml.enter_context(machine.nvml()):
+            try:
+                self.meter = GpuMeter(self.gpu)
+            except pynvml.NVMLError as error:
+                self.error = str(error)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_) -> None:
+        self._sample_gpu()
+        self._stop.set()
+        self._thread.join()
+        with self._lock:
+            self._nvml.close()
+
+    def epoch(self) -> None:
+        """An epoch has ended: the energy between two of them is what training takes, without start and test."""
+        if self._sample_gpu() and self.meter.source:
+            self._marks.append(self.meter.energy_j)
+
+    def fill(self, metrics: Metrics, n_train: int | None) -> Telemetry | None:
+        """Put what was measured into a record's metrics; returns what there is to tell of the GPU."""
+        metrics.peak_rss = self.peak_rss
+        metrics.cpu_s = round(sum(self._cpu_s.values()), 2) or None
+        meter = self.meter
+        if meter is None:
+            return Telemetry(error=self.error) if self.error else None
+        metrics.peak_gpu_memory = meter.peak_memory
+        metrics.energy_j = round(meter.energy_j, 1) if meter.source else None
+        epochs = len(self._marks) - 1
+        if epochs > 0 and n_train and self._marks[-1] > self._marks[0]:
+            metrics.images_per_j = round(n_train * epochs / (self._marks[-1] - self._marks[0]), 2)
+        return Telemetry(
+            energy_from=meter.source,
+            power_w=_rounded(fmean, meter.powers, 1),
+            utilisation=_rounded(fmean, meter.used, 3),
+            clock_mhz=_rounded(median, meter.clocks, 0),
+            throttled=sorted(meter.throttled),
+            error=self.error,
+        )
+
+    def _follow(self) -> None:
+        while not self._stop.wait(INTERVAL_S):
+            self._sample_processes()
+            self._sample_gpu()
+
+    def _sample_gpu(self) -> bool:
+        """Whether there was a GPU to sample."""
+        with self._lock:
+            if self.meter is None or self.error or self._stop.is_set():
+                return False
+            try:
+                self.meter.sample()
+            except pynvml.NVMLError as error:  # the GPU is gone: what was measured until now stands
+                self.error = str(error)
+                return False
+            return True
+
+    def _sample_processes(self) -> None:
+        resident = 0
+        for process in tree(self.pid):
+            try:
+                with process.oneshot():
+                    times = process.cpu_times()
+                    resident += process.memory_info().rss
+                    self._cpu_s[process.pid, process.create_time()] = times.user + times.system
+            except psutil.Error:  # ended meanwhile
+                continue
+        if resident:
+            self.peak_rss = max(resident, self.peak_rss or 0)
+
+
+def _supported(ask) -> float | None:
+    """The answer, or None where this GPU or driver does not know; raises NVMLError for any other trouble."""
+    try:
+        return ask()
+    except (pynvml.NVMLError_NotSupported, pynvml.NVMLError_NoPermission, pynvml.NVMLError_FunctionNotFound):
+        return None
+
+
+def _rounded(statistic, values: list[float], digits: int) -> float | None:
+    return round(statistic(values), digits) if values else None

@@ -1,0 +1,48 @@
+"""What ``run_all.py watch`` does: shows a batch that another process runs, from its status on disk."""
+
+import time
+from pathlib import Path
+
+from rich.console import Console
+from rich.live import Live
+
+from rosetta import journal
+from rosetta.journal import Status
+from rosetta.paths import RESULTS
+from rosetta.screen import ROOM, table
+
+RENEW_S = 0.5
+
+
+def watch(name: str, out: Path | None) -> int:
+    """Show a batch until it ends, or once where there is no terminal. Exit code 1 if its runner has not lived to end it."""
+    folder, console = journal.find(out.absolute() if out else RESULTS, name), Console()
+    status = journal.read_status(folder)
+    try:
+        if console.is_terminal:
+            with Live(table(status, console.height), console=console, auto_refresh=False) as live:
+                while status.alive() is not False:
+                    time.sleep(RENEW_S)
+                    status = journal.read_status(folder)
+                    live.update(table(status, console.height), refresh=True)
+        else:
+            console.print(table(status, len(status.lines) + ROOM))
+    except KeyboardInterrupt:
+        return 0
+    return _ending(journal.read_status(folder), out, console)
+
+
+def _ending(status: Status, out: Path | None, console: Console) -> int:
+    """The runner may have ended the batch after the status was read and before it was looked for: the newest status counts."""
+    if status.ended or status.alive() is not False:
+        return 0
+    where = f" --out {out}" if out else ""
+    console.print(
+        f"the runner of batch {status.id} is gone, {len(status.lines) - status.done} runs are missing; "
+        f"go on with: run_all.py run --resume {status.id}{where}",
+        style="red",
+        markup=False,
+        highlight=False,
+        soft_wrap=True,
+    )
+    return 1

@@ -1,0 +1,80 @@
+"""Several runs at once, each in a slot of its own."""
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import CancelledError, ThreadPoolExecutor, as_completed
+from queue import SimpleQueue
+from typing import TypeVar
+
+import psutil
+from threadpoolctl import threadpool_limits
+
+from rosetta.devices import Slot
+from rosetta.errors import SlotLost
+from rosetta.interrupts import terminate_as_interrupt
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+class Workers:
+    """A thread a slot, each of which follows one run at a time."""
+
+    def __init__(self, slots: list[Slot]):
+        self.slots = slots
+        self._lock, self._interrupted = threading.Lock(), threading.Event()
+        self._free: SimpleQueue[Slot] = SimpleQueue()
+        for slot in slots:
+            self._free.put(slot)
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether the user has ended the work; runs in flight were killed then, and their outcome means nothing."""
+        return self._interrupted.is_set()
+
+    @contextlib.contextmanager
+    def share(self) -> Iterator[Slot]:
+        """A slot for one run; a GPU that no longer answers is left out from then on.
+
+        Raises SlotLost when it was the last one, CancelledError when the user has interrupted meanwhile.
+        """
+        if self.interrupted:
+            raise CancelledError
+        slot = self._free.get()
+        while reason := slot.lost():
+            if self._is_last(slot):
+                self._free.put(slot)
+                raise SlotLost(reason)
+            slot = self._free.get()
+        try:
+            yield slot
+        finally:
+            self._free.put(slot)
+
+    def _is_last(self, slot: Slot) -> bool:
+        """Take a lost slot out, unless it is the only one left."""
+        with self._lock:
+            if len(self.slots) > 1:
+                self.slots = [other for other in self.slots if other is not slot]
+                return False
+            return True
+
+    def each(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+        """The function's results in the order in which they come.
+
+        When the user interrupts, the runs in flight are killed, their threads clean up, and KeyboardInterrupt goes on.
+        """
+        # NumPy's BLAS would start a thread a processor for each run, and these would wait for work by spinning
+        limit = threadpool_limits(None if len(self.slots) == 1 else 1)
+        with limit, terminate_as_interrupt(), ThreadPoolExecutor(len(self.slots)) as pool:
+            waiting = [pool.submit(function, item) for item in items]
+            try:
+                for finished in as_completed(waiting):
+                    yield finished.result()
+            except BaseException:
+                self._interrupted.set()
+                for child in psutil.Process().children():
+                    with contextlib.suppress(psutil.NoSuchProcess):
+                        child.kill()
+                raise

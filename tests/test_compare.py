@@ -1,0 +1,260 @@
+"""What counts as a change beyond noise, and what ``compare`` does about it."""
+
+import subprocess
+from datetime import UTC, datetime
+from itertools import combinations
+from random import Random
+
+import pytest
+
+from rosetta import records
+from rosetta.compare import compare
+from rosetta.records import Gpu, Record
+from rosetta.samples import Sample
+from rosetta.significance import EXACT, apart, mann_whitney
+from tests.standin import TASK, cells, one_line
+from tests.test_report import HERE, make, seeds
+
+LATER = datetime(2026, 11, 25, tzinfo=UTC)
+
+
+def changed(before: list[Record], after: list[Record], factor: float = 1.1) -> dict[str, str]:
+    """What changed, quantity -> worse or better."""
+    return {change.quantity: change.kind for change in compare(before, after, factor).changes}
+
+
+def times(*values: float, **more) -> list[Record]:
+    return seeds(*values, metric="train_s", **more)
+
+
+def accuracies(*values: float, **more) -> list[Record]:
+    return seeds(*values, metric="accuracy", **more)
+
+
+def steady(*epochs: float) -> list[Record]:
+    record = make()
+    record.metrics.epoch_s = [9.0, *epochs]
+    return [record]
+
+
+@pytest.mark.parametrize(
+    "before, after, expected",
+    [
+        # single runs have no interval: the larger factor, 1.3
+        ([10], [12], None),
+        ([10], [13.1], "worse"),
+        ([10], [7.6], "better"),
+        ([10], [10], None),
+        # a single run against several: beyond their range by the larger factor
+        ([9, 10, 11], [14], None),
+        ([9, 10, 11], [14.5], "worse"),
+        # few runs: the ranges lie a factor apart
+        ([10.0, 10.1, 10.2], [12.0, 12.1, 12.2], "worse"),
+        ([10.0, 10.1, 10.2], [9.0, 9.1, 9.2], None),
+        ([10.0, 10.1, 12.0], [11.9, 12.1, 12.2], None),
+        ([12.0, 12.1], [10.0, 10.1], "better"),
+        # enough runs: the test, and the factor of the medians
+        ([10, 10.1, 10.2, 10.3, 10.4], [11.4, 11.5, 11.6, 11.7, 11.8], "worse"),
+        ([10, 10.1, 10.2, 10.3, 10.4], [10.5, 10.6, 10.7, 10.8, 10.9], None),  # surely slower, but not by the factor
+        ([10, 12, 14, 16, 18], [11, 13, 15, 17, 30], None),
+    ],
+)
+def test_times(before, after, expected):
+    assert changed(times(*before), times(*after)).get("train") == expected
+
+
+def test_factor_is_the_users():
+    assert changed(times(10), times(12), factor=1.05) == {"train": "worse"}
+    assert changed(times(10), times(15), factor=2) == {}
+
+
+def test_epochs_after_the_first_are_samples():
+    assert changed(steady(5.0, 5.1, 5.2, 5.3, 5.1), steady(6.0, 6.1, 6.2, 6.3, 6.1))["steady epoch"] == "worse"
+    assert changed(steady(5.0), steady(6.0)) == {}, "one epoch each"
+
+
+@pytest.mark.parametrize(
+    "before, after, expected",
+    [
+        ([0.7747], [0.7712], None),
+        ([0.7747], [0.74], "worse"),  # 10,000 images: standard error 0.4 points
+        ([0.7747], [0.81], "better"),
+        ([0.77, 0.774, 0.78], [0.73, 0.734, 0.738], "worse"),
+        ([0.70, 0.77, 0.78], [0.71, 0.73, 0.74], None),  # seeds scatter that much
+        ([1.0], [1.0], None),
+    ],
+)
+def test_accuracy_by_its_error(before, after, expected):
+    assert changed(accuracies(*before), accuracies(*after)).get("accuracy") == expected
+
+
+def test_accuracy_of_single_runs_on_few_images_is_noise():
+    small = make().dataset.model_copy(update={"n_test": 100})
+    assert changed(accuracies(0.77, dataset=small), accuracies(0.70, dataset=small)) == {}
+
+
+def test_the_line_says_how_sure_it_is():
+    (change,) = compare(times(10), times(20)).changes
+    assert (change.before, change.after, change.why) == ("10.0 s", "20.0 s", "2.00 times; n = 1: more than 1.30 times")
+    (change,) = compare(accuracies(0.8), accuracies(0.7)).changes
+    assert "n = 1" in change.why and "seeds scatter more" in change.why
+    (change,) = compare(times(1, 1, 1, 1, 1), times(2, 2, 2, 2, 2)).changes
+    assert change.why == "2.00 times; p = 0.008" and change.before == "1.0 s (1.0 - 1.0, n = 5)"
+
+
+def test_rows_that_come_go_break_and_are_mended():
+    failed = make("flax", status="failed", error="out of memory")
+    found = compare([make(), make("flax")], [make("chainer"), make("flax"), failed])
+    assert [(one.row, one.kind) for one in found.changes] == [
+        ("chainer", "new"),
+        ("flax", "worse"),
+        ("pytorch", "gone"),
+    ]
+    assert changed([failed], [make("flax")]) == {"status": "better"}
+    assert changed([failed], [failed]) == {}
+    skipped = make(status="skipped", error="needs clang")
+    assert [(one.kind, one.why) for one in compare([make()], [skipped]).changes] == [("gone", "needs clang")]
+
+
+def test_only_the_same_machine_preset_and_data_are_compared():
+    there = HERE.model_copy(update={"name": "there"})
+    for other in ({"machine": there}, {"preset": "full"}, {"synthetic": True}):
+        found = compare(times(10), times(99, **other))
+        assert found.rows == 0 and {one.kind for one in found.changes} == {"new", "gone"}
+
+
+def test_other_conditions_are_no_change():
+    (change,) = compare(times(10), [make(params={"EPOCHS": 3, "BATCHSIZE": 64}, threads=1)]).changes
+    assert (change.kind, change.why) == ("not comparable", "EPOCHS 2 and 3, threads None and 1")
+
+
+def test_smoke_runs_are_not_timed():
+    assert changed(times(10, preset="smoke"), times(99, preset="smoke")) == {}
+    assert changed(accuracies(0.9, preset="smoke"), accuracies(0.1, preset="smoke")) == {"accuracy": "worse"}
+
+
+def test_tests_between_the_epochs_are_no_slower_run():
+    before, after = seeds(100.0, metric="wall_s")[0], seeds(200.0, metric="wall_s")[0]
+    assert changed([before], [after]) == {"wall": "worse"}
+    after.metrics.epoch_accuracy = [0.1, 0.2]
+    assert changed([before], [after]) == {}
+
+
+def test_a_gpu_that_is_not_used_any_more_is_told():
+    gpu = HERE.model_copy(update={"gpus": [Gpu(name="H200", memory=2**37, driver="1", cuda="13")]})
+    (change,) = compare(times(10, machine=gpu, device="cuda"), times(500, machine=gpu)).changes
+    assert change.kind == "worse" and change.why.endswith("; now on cpu")
+
+
+def test_the_newest_experiment_of_each_side_counts():
+    edited = make().notebook.model_copy(update={"sha256": "1"})
+    after = [*times(10, 10, 10), *times(30, notebook=edited, started=LATER)]
+    assert changed(times(10), after) == {"train": "worse"}
+
+
+def test_p_values_are_those_of_counting_all_orderings():
+    chance = Random(4)
+    for _ in range(40):
+        first = [chance.random() for _ in range(chance.randint(1, 5))]
+        second = [chance.random() + 0.3 for _ in range(chance.randint(1, 5))]
+        u = least_u(first, second)
+        pooled = [*first, *second]
+        splits = [set(chosen) for chosen in combinations(range(len(pooled)), len(first))]
+        extreme = sum(
+            least_u([pooled[i] for i in chosen], [x for i, x in enumerate(pooled) if i not in chosen]) <= u
+            for chosen in splits
+        )
+        assert mann_whitney(first, second) == pytest.approx(extreme / len(splits))
+
+
+def least_u(first, second) -> int:
+    greater = sum(x > y for x in first for y in second)
+    return min(greater, len(first) * len(second) - greater)
+
+
+def test_approximation_for_large_samples_is_near(monkeypatch):
+    chance = Random(1)
+    first, second = ([chance.gauss(mean, 1) for _ in range(20)] for mean in (0, 0.8))
+    assert len(first) * len(second) <= EXACT
+    exact = mann_whitney(first, second)
+    monkeypatch.setattr("rosetta.significance.EXACT", 0)
+    assert mann_whitney(first, second) == pytest.approx(exact, rel=0.1, abs=0.001)
+
+
+def test_noise_seldom_counts():
+    """Two samples of the same distribution, 10 % wide: of 600 comparisons few are beyond noise."""
+    chance = Random(7)
+    for n in (1, 2, 3, 5, 9):
+        pairs = [[Sample(tuple(chance.gauss(10, 1) for _ in range(n))) for _ in "ab"] for _ in range(600)]
+        assert sum(apart(*pair, 1.1) is not None for pair in pairs) <= 600 * 0.1, n
+
+
+def write(folder, *given: Record):
+    for record in given:
+        records.write(record, folder)
+    return folder
+
+
+def test_folders_and_exit_codes(standin, tmp_path):
+    before, same = write(tmp_path / "before", *times(10)), write(tmp_path / "same", *times(10.5))
+    slow = write(tmp_path / "slow", *times(20))
+    call = lambda *arguments: standin.call("compare", *map(str, arguments), own_python=False)  # noqa: E731
+    done = call(before, same)
+    assert done.returncode == 0 and "nothing changed beyond noise; 1 rows compared" in done.stdout
+    done = call(before, slow)
+    assert done.returncode == 1, done.stderr
+    assert "worse  pytorch  train  10.0 s  20.0 s  2.00 times; n = 1: more than 1.30 times" in done.stdout
+    assert "1 worse; 1 rows compared" in done.stdout
+    done = call(slow, before)
+    assert done.returncode == 0 and "1 better" in done.stdout
+    assert call(before, slow, "--factor", "2").returncode == 0
+
+
+def test_revisions(standin):
+    git = ["git", "-C", str(standin.root), "-c", "user.name=x", "-c", "user.email=x@example.org"]
+    for seconds in (10, 20):
+        write(standin.root / "results", *times(seconds))
+        for command in (["init", "-q"], ["add", "-A"], ["commit", "-qm", str(seconds)]):
+            subprocess.run([*git, *command], check=True)
+    done = standin.call("compare", "HEAD~1", "HEAD", own_python=False)
+    assert done.returncode == 1 and "from HEAD~1 (" in done.stdout and "1 worse" in done.stdout
+    assert standin.call("compare", "HEAD", "results", own_python=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (("nowhere", "results"), "nowhere is neither a folder nor a git revision of this repository"),
+        (("empty", "empty"), "there is no record in empty: a results folder holds MACHINE/TASK/PRESET/ROW.json"),
+        (("good", "broken"), "is not a record"),
+        (("good", "other"), "good and other have no row in common that could be compared"),
+        (("good", "good", "--factor", "1"), "--factor 1 is no change for the worse: give a number above 1"),
+    ],
+)
+def test_bad_input_is_one_line(standin, arguments, message):
+    (standin.root / "empty").mkdir()
+    write(standin.root / "good", make())
+    write(standin.root / "other", make("flax"))
+    broken = standin.root / "broken" / "here" / TASK / "quick"
+    broken.mkdir(parents=True)
+    (broken / "pytorch.json").write_text("{")
+    done = standin.call("compare", *arguments, own_python=False)
+    assert done.returncode == 2 and message in one_line(done.stderr)
+
+
+def test_a_batch_tells_what_changed_since_the_earlier_records(standin):
+    def run(seconds: float) -> list[str]:
+        """The lines after the sum of a batch whose epochs take so long."""
+        standin.notebook("good", [(role, code.replace("0.05", str(seconds))) for role, code in cells("good")])
+        done = standin.call("run", "good", "--preset", "quick", "--synthetic", "--out", str(standin.out))
+        assert done.returncode == 0, "a slower run is no failed run"
+        lines = done.stdout.splitlines()
+        return lines[next(number for number, line in enumerate(lines) if "1 of 1 runs ok" in line) + 1 :]
+
+    assert run(0.5) == [], "there is nothing to compare with"
+    again = run(0.5)
+    assert "beyond noise since the earlier records of this machine" in again[0]
+    assert not any("train" in line for line in again)
+    slow = run(2)
+    assert slow[0] == "changed beyond noise since the earlier records of this machine:"
+    assert any(line.startswith("  good worse: train 1.0 s -> 4.0 s (") for line in slow)

@@ -1,0 +1,85 @@
+"""Which runs go where: GPUs, processors, and what may share them."""
+
+import pytest
+
+from rosetta import devices, machine
+from rosetta.errors import RosettaError, SlotLost
+from rosetta.workers import Workers
+from tests.fake_nvml import FakeGpu, FakeNvml
+from tests.standin import one_line
+
+
+@pytest.fixture
+def box(monkeypatch) -> list[FakeGpu]:
+    """Four GPUs, two models, eight processors."""
+    gpus = [FakeGpu("H200"), FakeGpu("H200"), FakeGpu("A100"), FakeGpu("A100")]
+    FakeNvml(monkeypatch, gpus)
+    monkeypatch.setattr(machine, "processors", lambda: list(range(8)))
+    return gpus
+
+
+def test_every_gpu_is_a_slot_with_its_share_of_the_processors(box):
+    slots = devices.timed(gpus=None, threads=None)
+    assert [(slot.gpu, slot.machine.name, slot.processors) for slot in slots] == [
+        ("0", "h200", (0, 1)),
+        ("1", "h200", (2, 3)),
+        ("2", "a100", (4, 5)),
+        ("3", "a100", (6, 7)),
+    ]
+    assert slots[2].variables() == {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": "2"}
+    assert [gpu.name for gpu in slots[2].machine.gpus] == ["A100"]
+
+
+def test_some_gpus_and_none(box):
+    assert [slot.gpu for slot in devices.timed("2, 0", None)] == ["2", "0"]
+    (cpu,) = devices.timed("none", None)
+    assert cpu.gpu is None and cpu.machine.gpus == [] and cpu.processors is None
+    assert cpu.variables()["CUDA_VISIBLE_DEVICES"] == "-1"
+
+
+def test_the_only_slot_has_all_processors_unless_told(box):
+    assert devices.timed("1", None)[0].processors is None
+    assert devices.timed("1", 3)[0].processors == (0, 1, 2)
+    assert devices.timed("none", 1)[0].threads == 1
+
+
+@pytest.mark.parametrize(
+    "call, message",
+    [
+        (lambda: devices.timed("7", None), "there is no GPU 7: this machine shows 0, 1, 2, 3"),
+        (lambda: devices.timed(",", None), "--gpus takes numbers"),
+        (lambda: devices.timed(None, 3), "--threads 3 on each of 4 GPUs needs 12 processors; there are 8"),
+        (lambda: devices.timed("0", 9), "--threads 9 needs 9 processors; there are 8"),
+        (lambda: devices.shared(None, 9), "--jobs 9 needs 9 processors; there are 8"),
+    ],
+)
+def test_what_is_not_there_is_one_line(box, call, message):
+    with pytest.raises(RosettaError) as caught:
+        call()
+    assert message in one_line(str(caught.value))
+
+
+def test_no_gpu_to_choose(monkeypatch):
+    FakeNvml(monkeypatch, [])
+    with pytest.raises(RosettaError, match="there is no GPU 0: this machine shows none"):
+        devices.timed("0", None)
+
+
+def test_untimed_work_shares(box):
+    assert [slot.gpu for slot in devices.shared(None, None)] == ["0", "1", "2", "3"]
+    assert [slot.gpu for slot in devices.shared("0,1", 4)] == ["0", "1", "0", "1"]
+    assert [slot.processors for slot in devices.shared("none", 4)] == [(0, 1), (2, 3), (4, 5), (6, 7)]
+
+
+def test_a_lost_gpu_gets_no_more_runs(box):
+    workers = Workers(devices.timed("0,1", None))
+    box[0].lost = True
+    assert list(workers.each(lambda _: _title(workers), range(6))) == ["GPU 1"] * 6
+    box[1].lost = True
+    with pytest.raises(SlotLost, match="GPU 1 does not answer: .*lost"):
+        _title(workers)
+
+
+def _title(workers: Workers) -> str:
+    with workers.share() as slot:
+        return slot.title

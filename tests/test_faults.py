@@ -1,0 +1,315 @@
+"""Every fault that a batch must survive, injected for real: what the user sees, and what is kept.
+
+The table of docs/reliability.md is made of what is seen here; RENEW=1 writes it anew.
+"""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.standin import ROOT, StandIn
+from tests.test_run import processes_below
+
+PAGE = ROOT / "docs" / "reliability.md"
+BEGIN, END = "<!-- made by tests/test_faults.py -->\n", "<!-- end -->\n"
+FAULTS: dict[str, tuple[str, Callable]] = {}  # title -> (how it is injected, the test of it)
+SEEN: dict[str, tuple[str, str]] = {}
+
+
+def fault(title: str, how: str):
+    """Registers a fault; its function asserts, and returns what the user saw and what was kept."""
+
+    def register(function):
+        FAULTS[title] = how, function
+        return function
+
+    return register
+
+
+def the_line(text: str, part: str) -> str:
+    """The one line of an output that holds this."""
+    (line,) = {line.strip() for line in text.splitlines() if part in line}
+    return line
+
+
+def kept_of(standin: StandIn, row: str, status: str) -> str:
+    """Checks what a run that failed has left: record, partial notebook and log, no process; returns it in words."""
+    record = standin.record(f"{row}.failed")
+    assert record["status"] == status
+    files = [record["notebook"]["executed"], record["notebook"]["log"]]
+    assert files == [f"{row}.failed.ipynb", f"{row}.failed.log"]
+    assert all((standin.column() / file).is_file() for file in files)
+    assert not processes_below(standin)
+    return f"record (`{status}`), partial notebook, log"
+
+
+def beside_good(standin: StandIn, row: str, status: str, *options: str) -> tuple[str, str]:
+    """A batch of a bad row and then a good one: the bad one is a record, the good one runs."""
+    standin.catalog(standin.entry(row) + standin.entry("good"))
+    done = standin.run(row, "good", options=("--synthetic", *options))
+    assert done.returncode == 1 and "1 of 2 runs ok" in done.stdout
+    assert standin.record("good")["status"] == "ok"
+    return the_line(done.stdout, f"{row}: {status}: ").partition(" (log:")[0], kept_of(standin, row, status)
+
+
+@fault("a cell raises an exception", "a notebook whose training raises")
+def raises(standin, tmp_path):
+    return beside_good(standin, "raises", "failed")
+
+
+@fault("the kernel dies of a segmentation fault", "a cell reads address 0")
+def segfault(standin, tmp_path):
+    return beside_good(standin, "segfault", "crashed")
+
+
+@fault("the kernel exits", "a cell calls `os._exit(3)`")
+def exits(standin, tmp_path):
+    return beside_good(standin, "exits", "crashed")
+
+
+@fault("the kernel is killed for its memory", "the kernel sends itself SIGKILL")
+def eats(standin, tmp_path):
+    return beside_good(standin, "eats", "crashed")
+
+
+@fault("a run hangs", "a cell sleeps, beside a process of its own session; `--timeout 6`")
+def hangs(standin, tmp_path):
+    return beside_good(standin, "hangs", "timeout", "--timeout", "6")
+
+
+@fault("the loss is no number", "a notebook whose loss is NaN")
+def diverges(standin, tmp_path):
+    said, _ = beside_good(standin, "diverges", "diverged")
+    assert standin.record("diverges.failed")["metrics"]["loss"] == [None]
+    return said, "record (`diverged`), notebook, log"
+
+
+@fault("it is not the network", "a notebook that counts other parameters")
+def miscounts(standin, tmp_path):
+    return beside_good(standin, "miscounts", "failed")
+
+
+def stand_in_python(tmp_path: Path, kernel: str) -> str:
+    """An interpreter that is one until it is asked for a kernel."""
+    script = tmp_path / "python"
+    script.write_text(f'#!/bin/sh\ncase "$*" in *ipykernel_launcher*) {kernel};; esac\nexec {sys.executable} "$@"\n')
+    script.chmod(0o755)
+    return f"test={script}"
+
+
+@fault("a kernel never starts", "an interpreter that sleeps when asked for a kernel; the limit of 120 s set to 5")
+def never_starts(standin, tmp_path):
+    child = standin.root / "rosetta" / "child.py"
+    child.write_text(child.read_text().replace("start_timeout_s: int = 120", "start_timeout_s: int = 5"))
+    python = stand_in_python(tmp_path, "exec sleep 987")
+    done = standin.run("good", options=("--synthetic", "--python", python))
+    assert done.returncode == 1
+    return the_line(done.stdout, "good: failed: ").partition(" (log:")[0], kept_of(standin, "good", "failed")
+
+
+@fault("a kernel ends while it starts", "an interpreter that exits when asked for a kernel")
+def ends_at_start(standin, tmp_path):
+    done = standin.run("good", options=("--synthetic", "--python", stand_in_python(tmp_path, "exit 1")))
+    assert done.returncode == 1
+    return the_line(done.stdout, "good: failed: ").partition(" (log:")[0], kept_of(standin, "good", "failed")
+
+
+@fault("the run's own process is killed", "SIGKILL to the process between runner and kernel")
+def child_killed(standin, tmp_path):
+    command = standin.command("run", "good[slow]", "--synthetic", "--preset", "smoke", "--out", str(standin.out))
+    runner = subprocess.Popen(command, cwd=standin.root, env=standin.variables(), stdout=subprocess.PIPE, text=True)
+    for line in runner.stdout:
+        if "starting" in line:
+            break
+    time.sleep(3)
+    (child,) = psutil.Process(runner.pid).children()
+    child.kill()
+    out, _ = runner.communicate(timeout=60)
+    assert runner.returncode == 1
+    return the_line(out, "good[slow]: crashed: ").partition(" (log:")[0], kept_of(standin, "good-slow", "crashed")
+
+
+@fault("the disk is full", "results on a file system of 600 KiB; the first notebook prints 1 MB")
+def disk_full(standin, tmp_path):
+    standin.notebook("raises", [("parameters", "EPOCHS = 1"), ("train", "print('x' * 1_000_000)")])
+    standin.catalog(standin.entry("raises") + standin.entry("good"))
+    copy = tmp_path / "copy"
+    command = standin.command("run", "raises", "good", "--synthetic", "--preset", "smoke", "--out", str(standin.out))
+    standin.out.mkdir()
+    script = 'mount -t tmpfs -o size=600k tmpfs "$0" || exit 99; out=$0; copy=$1; shift; "$@"; code=$?; cp -r "$out" "$copy"; exit $code'
+    done = subprocess.run(
+        ["unshare", "-rm", "bash", "-c", script, str(standin.out), str(copy), *command],
+        cwd=standin.root,
+        env=standin.variables(),
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "good: ok" in done.stdout
+    column = copy / "test-machine" / "cifar10_cnn" / "smoke-synthetic"
+    assert json.loads((column / "good.json").read_text())["status"] == "ok"
+    record = json.loads((column / "raises.failed.json").read_text())
+    assert record["status"] == "crashed" and "No space left" in record["error"]
+    assert record["notebook"]["executed"] is None
+    said = the_line(done.stdout, "raises: crashed: ").partition(" (log:")[0]
+    return (
+        f"{said}; {the_line(done.stdout, 'could be kept')}",
+        "the record, in room that was set aside; other runs go on",
+    )
+
+
+@fault("a GPU is unplugged", "two GPUs played back, one of which NVML reports as lost during a run")
+def unplugged(standin, tmp_path):
+    lost = tmp_path / "lost"
+    (tmp_path / "sitecustomize.py").write_text(
+        f"import sys; sys.path.append({str(ROOT)!r})\n"
+        f"from tests.fake_nvml import play_two_gpus; play_two_gpus(lost={str(lost)!r})\n"
+    )
+    standin.notebook(
+        "raises", [("parameters", "EPOCHS = 1"), ("train", f"open({str(lost)!r}, 'w'); raise OSError('no device')")]
+    )
+    standin.catalog("".join(standin.entry(name) for name in ("raises", "good", "diverges")))
+    variables = {"PYTHONPATH": str(tmp_path), "CUDA_VISIBLE_DEVICES": "0,1"}
+    done = standin.run(options=("--synthetic",), **variables)
+    assert done.returncode == 1 and "1 of 3 runs ok" in done.stdout
+    said = the_line(done.stdout, "raises: failed: ").partition(" (log:")[0]
+    assert "on GPU 1: starting" in done.stdout
+    record = standin.record("raises.failed")
+    assert record["machine"]["gpus"][0]["name"] == "Tesla V100"
+    again = standin.run("good", options=("--synthetic", "--gpus", "0"), **variables)
+    assert again.returncode == 2
+    return (
+        f"{said}; afterwards: {again.stderr.strip()}",
+        "record (`failed`), partial notebook, log; the other GPU takes the rest",
+    )
+
+
+@fault("Ctrl-C, or SIGTERM of a scheduler", "SIGINT to the runner in the middle of a run")
+def interrupt(standin, tmp_path):
+    command = standin.command("run", "good[*]", "--synthetic", "--preset", "smoke", "--out", str(standin.out))
+    runner = subprocess.Popen(
+        command, cwd=standin.root, env=standin.variables(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    for line in runner.stdout:
+        if "good[slow]: starting" in line:
+            break
+    runner.send_signal(signal.SIGINT)
+    _, errors = runner.communicate(timeout=30)
+    assert runner.returncode == 130 and standin.record("good")["status"] == "ok"
+    assert not (standin.column() / "good-slow.failed.json").exists() and not processes_below(standin)
+    return errors.strip(), "all finished runs; the run in flight leaves nothing"
+
+
+@fault("the runner is killed", "SIGKILL to the runner in the middle of a run, then `--resume`")
+def runner_killed(standin, tmp_path):
+    command = standin.command("run", "good[*]", "--synthetic", "--preset", "smoke", "--out", str(standin.out))
+    runner = subprocess.Popen(command, cwd=standin.root, env=standin.variables(), stdout=subprocess.PIPE, text=True)
+    for line in runner.stdout:
+        if "good[slow]: starting" in line:
+            break
+    time.sleep(1)
+    runner.kill()
+    runner.wait()
+    deadline = time.monotonic() + 20
+    while processes_below(standin) and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert not processes_below(standin)
+    first = standin.record("good")
+    standin.catalog(standin.entry("good") + "[frameworks.good.variants.slow]\nparameters = { SECONDS = 0.1 }\n")
+    done = standin.call("run", "--resume", "--out", str(standin.out), own_python=False)
+    assert done.returncode == 0 and standin.record("good") == first and standin.record("good-slow")["status"] == "ok"
+    said = the_line(done.stdout, "runs are finished")
+    return re.sub(r"batch \S+:", "batch …:", said), "all finished runs; the kernel ends with the runner"
+
+
+@fault("a second runner is started", "`run_all.py run` twice on one checkout")
+def second_runner(standin, tmp_path):
+    command = standin.command("run", "good[slow]", "--synthetic", "--preset", "smoke", "--out", str(standin.out))
+    first = subprocess.Popen(command, cwd=standin.root, env=standin.variables(), stdout=subprocess.PIPE, text=True)
+    for line in first.stdout:
+        if "starting" in line:
+            break
+    second = standin.run("good")
+    first.terminate()
+    first.communicate()
+    assert second.returncode == 2
+    assert not list(standin.out.rglob("good.json")) and standin.run("good").returncode == 0, "the lock is free again"
+    return re.sub(r"process \d+, since [\d:]+", "process …, since …", second.stderr.strip()), "everything of the first"
+
+
+@fault("the given interpreter lacks the framework", "a row that imports a module that is not there")
+def no_framework(standin, tmp_path):
+    standin.catalog(standin.entry("good").replace('["numpy"]', '["no_such_framework"]'))
+    assert standin.run().returncode == 0 and "no_such_framework" in standin.table()
+    done = standin.run("good")
+    assert done.returncode == 1 and standin.record("good.failed")["status"] == "skipped"
+    return the_line(
+        done.stdout, "good: skipped: "
+    ), "record (`skipped`); exit code 1 only if the row was asked for by name"
+
+
+@fault("no network and no data", "a proxy that refuses, an empty cache")
+def no_data(standin, tmp_path):
+    nowhere = {"XDG_CACHE_HOME": str(tmp_path), "ROSETTA_DATA": "", "https_proxy": "http://127.0.0.1:9"}
+    done = standin.call("run", "good", "--preset", "smoke", "--out", str(standin.out), **nowhere)
+    assert done.returncode == 2
+    assert "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz" in done.stderr and "--data-dir" in done.stderr
+    return done.stderr.strip(), "everything; nothing was started"
+
+
+@fault("a record that is none", "`{` in the place of a record")
+def bad_record(standin, tmp_path):
+    file = standin.column() / "good.json"
+    file.parent.mkdir(parents=True)
+    file.write_text("{")
+    done = standin.call("report", "--out", str(standin.out), own_python=False)
+    assert done.returncode == 2 and file.read_text() == "{"
+    return done.stderr.strip(), "the file; nothing is overwritten"
+
+
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize("title", FAULTS)
+def test_fault(standin, tmp_path, missing, title):
+    if title == "the disk is full" and not _can_mount():
+        missing("a small file system cannot be mounted here (unshare -rm, tmpfs)")
+    said, kept = FAULTS[title][1](standin, tmp_path)
+    said = said.replace(str(standin.root), ".").replace(str(standin.out), "out").replace(str(tmp_path), "…")
+    assert len(said.splitlines()) == 1 and "Traceback" not in said
+    SEEN[title] = said.removeprefix("run_all.py: "), kept
+
+
+def test_page_says_what_was_seen(request):
+    """Runs after all faults; a single fault run alone leaves the page unchecked."""
+    if set(SEEN) != set(FAULTS):
+        pytest.skip("only some of the faults were run")
+    heading = "| fault | injected by | what the user sees | what is kept |\n|---|---|---|---|\n"
+    lines = [
+        f"| {title} | {FAULTS[title][0]} | {said.replace('|', '&#124;')} | {kept} |\n"
+        for title, (said, kept) in SEEN.items()
+    ]
+    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
+    old, _, after = rest.partition(END)
+    table = "\n" + heading + "".join(lines) + "\n"
+    if os.environ.get("RENEW"):
+        PAGE.write_text(before + BEGIN + table + END + after, encoding="utf-8")
+    else:
+        assert old == table, "docs/reliability.md is not what was seen: RENEW=1 pytest tests/test_faults.py writes it"
+
+
+def _can_mount() -> bool:
+    if shutil.which("unshare") is None:
+        return False
+    return (
+        subprocess.run(["unshare", "-rm", "mount", "-t", "tmpfs", "tmpfs", "/tmp"], capture_output=True).returncode == 0
+    )

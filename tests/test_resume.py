@@ -1,0 +1,146 @@
+"""A batch goes on after anything: what is finished and unchanged is not run again, and nothing is lost or doubled."""
+
+import json
+import random
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from rosetta import records
+from tests.standin import one_line
+
+KILLS = 20
+
+
+def resume(standin, *more: str) -> subprocess.CompletedProcess:
+    return standin.call("run", "--resume", *more, "--out", str(standin.out), own_python=False)
+
+
+def ran(done: subprocess.CompletedProcess) -> set[str]:
+    """The rows that were run, by the plain lines."""
+    return set(re.findall(r"^\[\d+/\d+\] (\S+): starting", done.stdout, re.MULTILINE))
+
+
+def edit(standin, name: str, before: str, after: str) -> None:
+    notebook = standin.root / "notebooks" / "cifar10_cnn" / f"{name}.ipynb"
+    notebook.write_text(notebook.read_text().replace(before, after))
+
+
+def test_only_what_failed_is_run_again(standin):
+    assert standin.run("good", "raises").returncode == 1
+    first = standin.record("good")
+    edit(
+        standin,
+        "raises",
+        "raise RuntimeError('no kernel image is available\\\\nfor this device')",
+        "log = None; record = len",
+    )
+    done = resume(standin)
+    assert ran(done) == {"raises"} and "1 of 2 runs are finished" in done.stdout
+    assert standin.record("good") == first
+    assert standin.record("raises.failed")["batch"] == first["batch"]
+
+
+def test_a_finished_batch_has_nothing_to_do(standin):
+    assert standin.run("good").returncode == 0
+    first = standin.record("good")
+    done = resume(standin)
+    assert done.returncode == 0 and "all 1 runs are finished; --fresh runs them again" in done.stdout
+    assert standin.record("good") == first
+    assert ran(resume(standin, "--fresh")) == {"good"}
+    assert standin.record("good")["started"] >= first["started"]
+
+
+@pytest.mark.parametrize("what", ["notebook", "common", "pins"])
+def test_what_has_changed_is_run_again(standin, what):
+    assert standin.run("good", "diverges").returncode == 1
+    if what == "notebook":
+        edit(standin, "good", "2.0 - epoch", "1.9 - epoch")
+    elif what == "common":
+        (standin.root / "common" / "extra.py").write_text("")
+    else:
+        (order,) = standin.out.glob(".batches/*/order.json")
+        python = Path(sys.executable)
+        another = python.parent / ".." / python.parent.name / python.name
+        order.write_text(json.dumps(json.loads(order.read_text()) | {"python": [f"all={another}"]}))
+    assert "good" in ran(resume(standin))
+
+
+def test_an_older_batch_by_its_name(standin):
+    standin.run("good")
+    (name,) = (folder.name for folder in (standin.out / ".batches").iterdir())
+    time.sleep(1)
+    standin.run("raises")
+    done = resume(standin, name)  # its record is there
+    assert f"batch {name}: all 1 runs are finished" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (("--resume",), "there is no batch below out/: start one with run_all.py run"),
+        (("--resume", "20200101-000000"), "there is no batch below out/"),
+        (("--resume", "--seeds", "3"), "--resume goes on with a batch as it was ordered"),
+        (("good", "--resume"), "--resume goes on with a batch as it was ordered"),
+        (("--fresh",), "--fresh belongs to --resume"),
+    ],
+)
+def test_wrong_use_is_one_line(standin, arguments, message):
+    done = standin.call("run", *arguments, "--out", str(standin.out), own_python=False)
+    assert done.returncode == 2 and message in one_line(done.stderr)
+
+
+def test_unknown_batch_names_those_that_are_there(standin):
+    standin.run("good")
+    done = resume(standin, "20200101-000000")
+    assert done.returncode == 2
+    assert re.search(r"there is no batch 20200101-000000; the latest are: 20\d{6}-\d{6}", one_line(done.stderr))
+
+
+@pytest.mark.timeout(600)
+def test_killed_at_any_moment_every_row_ends_with_one_record(standin):
+    """SIGKILL at random moments, resumed each time: only the run in flight is lost."""
+    chance = random.Random(4)
+    rows = ["good", "good[other]", "good[third]", "good[fourth]"]
+    extra = "".join(
+        f"[frameworks.good.variants.{name}]\nparameters = {{ SECONDS = 0.4 }}\n"
+        for name in ("other", "third", "fourth")
+    )
+    standin.catalog(standin.entry("good") + extra)
+    start = standin.command("run", "--synthetic", "--preset", "smoke", "--out", str(standin.out))
+    again = standin.command("run", "--resume", "--out", str(standin.out), own_python=False)
+    finished: dict[str, dict] = {}
+    for kill in range(KILLS):
+        begun = any(standin.out.glob(".batches/*/order.json"))
+        runner = subprocess.Popen(
+            again if begun else start, cwd=standin.root, env=standin.variables(), stdout=subprocess.DEVNULL
+        )
+        try:
+            runner.wait(chance.uniform(0.3, 5.0))
+        except subprocess.TimeoutExpired:
+            runner.kill()
+            runner.wait()
+        for _, record in records.read_all(standin.out):  # whatever is there is whole
+            kept = finished.setdefault(record.name, record.model_dump())
+            assert kept == record.model_dump(), "a finished run was run again"
+        if len(finished) == len(rows):  # begin anew, so that all kills hit a batch at work
+            assert kill < KILLS
+            done = resume(standin)
+            assert done.returncode == 0 and "all 4 runs are finished" in done.stdout
+            check_one_record_each(standin, rows)
+            finished.clear()
+            subprocess.run(["rm", "-r", str(standin.out)], check=True)
+    begun = any(standin.out.glob(".batches/*/order.json"))
+    assert (resume(standin) if begun else standin.run(*rows)).returncode == 0
+    check_one_record_each(standin, rows)
+
+
+def check_one_record_each(standin, rows: list[str]) -> None:
+    found = [record for _, record in records.read_all(standin.out)]
+    assert sorted(record.name for record in found) == sorted(rows)
+    assert {record.status for record in found} == {"ok"} and len({record.batch for record in found}) == 1
+    assert not list(standin.out.rglob("rosetta-*")) and not list(standin.out.rglob("*.tmp"))

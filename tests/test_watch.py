@@ -1,0 +1,184 @@
+"""The live table of a batch that another process runs."""
+
+import os
+import pty
+import signal
+import subprocess
+import time
+from datetime import UTC, datetime, timedelta
+
+import psutil
+import pytest
+
+from rosetta.execute import Progress
+from rosetta.journal import Journal, Line, Status, read_status
+from tests.standin import one_line
+
+NOW = datetime.now(UTC)
+
+
+def watch(standin, *batch: str) -> subprocess.CompletedProcess:
+    return standin.call("watch", *batch, "--out", str(standin.out), own_python=False)
+
+
+def start(standin, *rows: str, **more) -> subprocess.Popen:
+    """A batch that is at work; returns as soon as a run has started."""
+    command = standin.command("run", *rows, "--synthetic", "--preset", "smoke", "--out", str(standin.out))
+    runner = subprocess.Popen(
+        command, cwd=standin.root, env=standin.variables(), stdout=subprocess.PIPE, text=True, **more
+    )
+    for line in runner.stdout:
+        if "starting" in line:
+            return runner
+    raise AssertionError("the batch has not started")
+
+
+def leave(standin, name: str, **more) -> str:
+    """A batch on disk as a runner leaves it: one run has ended, one has not begun."""
+    lines = [
+        Line(row="good", estimate_s=3, state="ok", started=NOW, ended=NOW, accuracy=0.5),
+        Line(row="good[slow]", estimate_s=60),
+    ]
+    status = {"id": name, "host": os.uname().nodename, "pid": os.getpid(), "started": NOW, "lines": lines} | more
+    folder = standin.out / ".batches" / name
+    folder.mkdir(parents=True)
+    (folder / "order.json").write_text("{}")
+    (folder / "status.json").write_text(Status(**status).model_dump_json(by_alias=True))
+    return name
+
+
+class Terminal:
+    """``watch`` in a terminal of its own."""
+
+    def __init__(self, standin):
+        self.master, other = pty.openpty()
+        command = standin.command("watch", "--out", str(standin.out), own_python=False)
+        env = standin.variables(TERM="xterm", LINES="40")
+        self.process = subprocess.Popen(command, cwd=standin.root, env=env, stdin=other, stdout=other, stderr=other)
+        os.close(other)
+        self.seen = ""
+
+    def until(self, text: str) -> None:
+        deadline = time.monotonic() + 60
+        while text not in self.seen and time.monotonic() < deadline:
+            self.seen += self._read() or ""
+        assert text in self.seen
+
+    def end(self) -> int:
+        while (more := self._read()) is not None:
+            self.seen += more
+        os.close(self.master)
+        return self.process.wait(30)
+
+    def _read(self) -> str | None:
+        try:
+            return os.read(self.master, 65536).decode(errors="replace") or None
+        except OSError:  # the other side has closed it
+            return None
+
+
+def test_follows_a_batch_to_its_end(standin):
+    standin.catalog(standin.entry("good") + "[frameworks.good.variants.second]\nparameters = { SECONDS = 3 }\n")
+    runner = start(standin, "good[*]")
+    terminal = Terminal(standin)
+    terminal.until("0 of 2 done")
+    terminal.until("1 of 2 done")
+    assert "left" in terminal.seen and "good[second]" in terminal.seen
+    assert terminal.end() == 0
+    assert "2 of 2 done" in terminal.seen and "50.00 %" in terminal.seen
+    runner.communicate()
+    assert runner.returncode == 0
+
+
+def test_interrupt_ends_it_quietly_and_the_batch_goes_on(standin):
+    runner = start(standin, "good[slow]")
+    terminal = Terminal(standin)
+    terminal.until("0 of 1 done")
+    terminal.process.send_signal(signal.SIGINT)
+    assert terminal.end() == 0
+    assert "Traceback" not in terminal.seen and "Aborted" not in terminal.seen
+    assert runner.poll() is None
+    runner.send_signal(signal.SIGINT)
+    runner.communicate()
+
+
+def test_runner_that_is_gone(standin):
+    runner = start(standin, "good", "good[slow]")
+    terminal = Terminal(standin)
+    terminal.until("of 2 done")
+    runner.kill()
+    runner.wait()
+    assert terminal.end() == 1
+    (batch,) = (folder.name for folder in (standin.out / ".batches").iterdir())
+    message = f"the runner of batch {batch} is gone, 2 runs are missing; go on with: run_all.py run --resume {batch}"
+    assert message in terminal.seen.replace("\r\n", "")
+    done = watch(standin)
+    assert done.returncode == 1 and f"{message} --out {standin.out}" in done.stdout
+
+
+def test_without_a_terminal_the_table_is_printed_once(standin):
+    leave(standin, "20261121-100000", ended=NOW)
+    name = leave(standin, "20261122-100000", ended=NOW)
+    done = watch(standin)
+    assert done.returncode == 0
+    assert done.stdout.count(f"batch {name}: 1 of 2 done") == 1
+    assert "50.00 %" in done.stdout and "waiting" in done.stdout, "it was interrupted"
+    assert watch(standin, name).stdout == done.stdout
+    assert "batch 20261121-100000:" in watch(standin, "20261121-100000").stdout
+
+
+def test_runner_that_is_gone_without_a_terminal(standin):
+    name = leave(standin, "20261122-100000", pid=2**22 + 1)
+    done = watch(standin)
+    assert done.returncode == 1
+    assert f"go on with: run_all.py run --resume {name} --out {standin.out}" in done.stdout
+
+
+def test_bad_input_is_one_line(standin):
+    done = watch(standin)
+    assert done.returncode == 2 and "there is no batch below out/" in one_line(done.stderr)
+    name = leave(standin, "20261122-100000", ended=NOW)
+    done = watch(standin, "20200101-000000")
+    assert done.returncode == 2 and f"there is no batch 20200101-000000; the latest are: {name}" in one_line(
+        done.stderr
+    )
+    (standin.out / ".batches" / name / "status.json").write_text("{")
+    done = watch(standin)
+    assert done.returncode == 2 and "status.json cannot be read" in one_line(done.stderr)
+
+
+@pytest.mark.parametrize(
+    "change, alive",
+    [
+        ({}, True),
+        ({"ended": NOW}, False),
+        ({"host": "elsewhere"}, None),
+        ({"pid": 2**22 + 1}, False),
+        ({"started": NOW - timedelta(days=365)}, False),  # another process has its number now
+    ],
+)
+def test_alive(change, alive):
+    status = Status(id="x", host=os.uname().nodename, pid=os.getpid(), started=NOW)
+    assert status.model_copy(update=change).alive() is alive
+
+
+def test_zombie_is_not_alive():
+    child = subprocess.Popen(["true"])
+    while psutil.Process(child.pid).status() != psutil.STATUS_ZOMBIE:
+        time.sleep(0.01)
+    assert Status(id="x", host=os.uname().nodename, pid=child.pid, started=datetime.now(UTC)).alive() is False
+    child.wait()
+
+
+def test_what_came_too_soon_to_be_written_is_written_later(tmp_path):
+    status = Status(id="x", host="x", pid=1, started=NOW, lines=[Line(row="good", estimate_s=3)])
+    kept = Journal(tmp_path, status)
+    for epoch in (1, 2):
+        kept.progress(0, Progress("training", epoch, 2, "1.0"))
+    assert read_status(tmp_path).lines[0].epoch == 1
+    deadline = time.monotonic() + 10
+    while read_status(tmp_path).lines[0].epoch == 1 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert read_status(tmp_path).lines[0].epoch == 2
+    kept.close()
+    assert read_status(tmp_path).ended
