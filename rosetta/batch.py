@@ -52,7 +52,8 @@ class Batch:
     troubles: list[str] = field(default_factory=list)  # what could not be kept, for the end of the batch
 
     def __post_init__(self):
-        self._writing, self._table_due = threading.Lock(), 0.0
+        self._writing = threading.Lock()
+        self._table_due, self._table_stale = 0.0, False
         self.reserve = self.journal.folder / "reserve"
 
     def run(self, plans: Numbered, executor: Executor) -> list[Record]:
@@ -65,7 +66,8 @@ class Batch:
                 return list(executor.each(plans, self))
         except KeyboardInterrupt:
             with self._writing:
-                self._renew_table()
+                if self._table_stale:
+                    self._renew_table()
             raise
         finally:
             self.reserve.unlink(missing_ok=True)
@@ -88,6 +90,7 @@ class Batch:
                 run.close()
             self.journal.end(number, record)
             self.screen.end(number)
+            self._table_stale = True
             if time.monotonic() >= self._table_due:
                 self._renew_table()
         return record
@@ -96,7 +99,7 @@ class Batch:
         started = time.monotonic()
         with suppress(RosettaError):  # tried again at the end of the batch
             report.write(self.catalog, self.results)
-        now = time.monotonic()
+        now, self._table_stale = time.monotonic(), False
         self._table_due = now + COST * (now - started)
 
     def _save_record(self, record: Record, error: RosettaError) -> None:
