@@ -1,10 +1,14 @@
 """Fixtures shared by the tests of the runner."""
 
 import os
+import signal
 
 import pytest
 
 IN_CI = bool(os.environ.get("CI"))
+
+# A shell ignores it for what it starts in the background, and the runners that tests start would inherit that
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture
