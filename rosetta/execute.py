@@ -190,7 +190,8 @@ def _complete(run: Run, plan: Plan, how: Ending) -> Run:
     if how.timed_out:
         return _ended(run, "timeout", f"stopped after {plan.timeout_s:g} s, its limit (--timeout sets another)")
     if outcome is None:
-        return _ended(run, "crashed", f"the run's process ended: {ending(how.code)}{_last_words(how.last)}")
+        words = _last_words(how.last) if how.code >= 0 else ""  # who is killed has no say
+        return _ended(run, "crashed", f"the run's process ended: {ending(how.code)}{words}")
     if outcome.status != "ok":
         return _ended(
             run, outcome.status, (outcome.error or "no message") + (f" (in the cell {where})" if where else "")
@@ -277,7 +278,7 @@ def _read_executed(file: Path) -> ExecutedNotebook | None:
 
 
 def _last_words(line: str) -> str:
-    """The last line that a process printed before it ended without telling why."""
+    """The last line that a process printed before it ended by itself without telling why."""
     return f" ({portable(line)[:200]})" if line else ""
 
 
