@@ -3,7 +3,7 @@
 import contextlib
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import CancelledError, ThreadPoolExecutor, as_completed
+from concurrent.futures import CancelledError, ThreadPoolExecutor, as_completed, wait
 from queue import SimpleQueue
 from typing import TypeVar
 
@@ -13,6 +13,8 @@ from threadpoolctl import threadpool_limits
 from rosetta.devices import Slot
 from rosetta.errors import SlotLost
 from rosetta.interrupts import terminate_as_interrupt
+
+LOOK_S = 0.1  # how often an interrupt looks for processes to kill
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -74,7 +76,12 @@ class Workers:
                     yield finished.result()
             except BaseException:
                 self._interrupted.set()
-                for child in psutil.Process().children():
-                    with contextlib.suppress(psutil.NoSuchProcess):
-                        child.kill()
+                while wait(waiting, LOOK_S).not_done:  # a thread may have been about to start its process
+                    _kill_children()
                 raise
+
+
+def _kill_children() -> None:
+    for child in psutil.Process().children():
+        with contextlib.suppress(psutil.NoSuchProcess):
+            child.kill()
