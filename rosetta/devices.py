@@ -1,6 +1,5 @@
 """Where runs go. A slot takes one run at a time: on a GPU of its own or on the CPU, with processors of its own."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from rosetta import machine
@@ -92,12 +91,8 @@ def _chosen(gpus: str | None) -> list[machine.Device]:
     asked = list(dict.fromkeys(part.strip() for part in gpus.split(",") if part.strip()))
     for name in asked:
         if name not in there:
-            known = f"this machine shows {_listed(there)}" if there else "this machine shows none"
+            known = f"this machine shows {', '.join(there)}" if there else "this machine shows none"
             raise RosettaError(f"there is no GPU {name}: {known}; --gpus takes numbers such as 0,2, {ALL} or {NONE}")
     if not asked:
         raise RosettaError(f"--gpus takes numbers such as 0,2, {ALL} or {NONE}")
     return [there[name] for name in asked]
-
-
-def _listed(names: Iterable[str]) -> str:
-    return ", ".join(names)

@@ -104,7 +104,7 @@ class _Job:
 
     def go_on(self, folder: Path, fresh: bool) -> int:
         kept = {} if fresh else self._kept(folder.name)
-        lines = [replaced(line, kept[number]) if number in kept else line for number, line in enumerate(self._lines())]
+        lines = [_finished(line, kept[number]) if number in kept else line for number, line in enumerate(self._lines())]
         missing = [pair for number, pair in enumerate(self.plans) if number not in kept]
         if not missing:
             self.console.print(f"batch {folder.name}: all {len(kept)} runs are finished; --fresh runs them again")
@@ -149,7 +149,7 @@ class _Job:
         return 0 if good and not batch.troubles else 1
 
 
-def replaced(line: Line, record: Record) -> Line:
+def _finished(line: Line, record: Record) -> Line:
     """The line of a run that is finished already."""
     return line.model_copy(
         update={

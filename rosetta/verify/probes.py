@@ -24,9 +24,8 @@ from rosetta.workers import Workers
 
 PRESET = "verify"
 STEPS, BATCH = 3, 64  # of ``trained``
-BATCHSIZE = (
-    96  # more than there are images: the batch is a short one, where frameworks pad or divide by the wrong number
-)
+# More than there are images: the batch is a short one, where frameworks pad or divide by the wrong number
+BATCHSIZE = 96
 DROP_STEPS, DROP_BATCH, DROP_N_TEST = 100, 8, 100  # of ``dropped``; the test tells whether dropout is off then
 REFERENCE_STEPS = 200  # as many losses the reference draws to compare with
 TIMEOUT_S = 900
