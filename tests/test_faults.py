@@ -62,29 +62,24 @@ def beside_good(standin: StandIn, row: str, status: str, *options: str) -> tuple
     return the_line(done.stdout, f"{row}: {status}: ").partition(" (log:")[0], kept_of(standin, row, status)
 
 
-@fault("a cell raises an exception", "a notebook whose training raises")
-def raises(standin, tmp_path):
-    return beside_good(standin, "raises", "failed")
-
-
-@fault("the kernel dies of a segmentation fault", "a cell reads address 0")
-def segfault(standin, tmp_path):
-    return beside_good(standin, "segfault", "crashed")
-
-
-@fault("the kernel exits", "a cell calls `os._exit(3)`")
-def exits(standin, tmp_path):
-    return beside_good(standin, "exits", "crashed")
-
-
-@fault("the kernel is killed for its memory", "the kernel sends itself SIGKILL")
-def eats(standin, tmp_path):
-    return beside_good(standin, "eats", "crashed")
-
-
-@fault("a run hangs", "a cell sleeps, beside a process of its own session; `--timeout 6`")
-def hangs(standin, tmp_path):
-    return beside_good(standin, "hangs", "timeout", "--timeout", "6")
+for title, how, row, status, *options in (
+    ("a cell raises an exception", "a notebook whose training raises", "raises", "failed"),
+    ("the kernel dies of a segmentation fault", "a cell reads address 0", "segfault", "crashed"),
+    ("the kernel exits", "a cell calls `os._exit(3)`", "exits", "crashed"),
+    ("the kernel is killed for its memory", "the kernel sends itself SIGKILL", "eats", "crashed"),
+    (
+        "a run hangs",
+        "a cell sleeps, beside a process of its own session; `--timeout 6`",
+        "hangs",
+        "timeout",
+        "--timeout",
+        "6",
+    ),
+):
+    FAULTS[title] = (
+        how,
+        lambda standin, tmp_path, given=(row, status, *options): beside_good(standin, *given),
+    )
 
 
 @fault("the loss is no number", "a notebook whose loss is NaN")
