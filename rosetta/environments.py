@@ -132,19 +132,22 @@ class Environment:
         ]
         if self._post_install:
             steps.append([python, str(self._post_install)])
+        # Else the first run would compile what it imports, and every run where PYTHONDONTWRITEBYTECODE is set (containers)
+        compile_all = [python, "-m", "compileall", "-q", "-j", "0", str(self.folder / ".venv")]
         with log.open("w", encoding="utf-8") as output:
             for step in steps:
                 self._run(step, output)
+            self._run(compile_all, output, may_fail=True)  # packages hold some files that are of another Python
         self.stamp.write_text(json.dumps({"fingerprint": self.fingerprint()}))
 
-    def _run(self, step: list[str], output) -> None:
+    def _run(self, step: list[str], output, may_fail: bool = False) -> None:
         env = {name: value for name, value in os.environ.items() if name not in FOREIGN_VARIABLES}
         output.write("$ " + " ".join(step) + "\n")
         output.flush()
         done = subprocess.run(
             step, cwd=self.folder, env=env, stdout=output, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL
         )
-        if done.returncode:
+        if done.returncode and not may_fail:
             reason = _reason(Path(output.name).read_text(encoding="utf-8", errors="replace"))
             raise RosettaError(f"environment {self.name} could not be made: {portable(reason)}")
 

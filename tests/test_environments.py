@@ -34,6 +34,7 @@ def test_made_once_and_reused(environment, tmp_path):
     assert not tiny.is_ready()
     tiny.provision(tmp_path / "log")
     assert tiny.is_ready() and list(tiny.folder.glob(".venv/lib/*/site-packages/six.py"))
+    assert list(tiny.folder.glob(".venv/lib/*/site-packages/__pycache__/six.*.pyc")), "every run would compile it"
     stamp = tiny.stamp.stat().st_mtime_ns
     started = time.perf_counter()
     tiny.provision(tmp_path / "log")
