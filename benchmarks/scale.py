@@ -22,13 +22,15 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from rich.console import Console
 
-from rosetta import catalog, journal, plan, records, report
-from rosetta.compare import compare
-from rosetta.execute import Progress
-from rosetta.journal import Journal, Line, Status
+from rosetta import catalog, plan, records
+from rosetta.batch import journal
+from rosetta.batch.journal import Journal, Line, Status
+from rosetta.batch.screen import table
+from rosetta.compare.comparison import compare
 from rosetta.paths import RESULTS
 from rosetta.records import Record
-from rosetta.screen import table
+from rosetta.report import tables
+from rosetta.run.execute import Progress
 
 WORKERS, SPAN_S = 1000, 10
 
@@ -122,7 +124,7 @@ def reading(runs: int, folder: Path) -> Measured:
 
 def reporting(runs: int, folder: Path) -> Measured:
     with Measured() as measured:
-        size = len(report.page(catalog.load(), folder / "results", folder))
+        size = len(tables.page(catalog.load(), folder / "results", folder))
     measured.note = f"{size / 1e3:.0f} kB"
     return measured
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import nbformat
 
-from rosetta.kernels import Kernels
 from rosetta.plan import Plan
+from rosetta.run.kernels import Kernels
 
 Edit = tuple[str, str, str]  # role of a cell, what stands there, what is to stand there
 

@@ -240,7 +240,7 @@ def watch(
     out: OutOption = None,
 ) -> None:
     """Show the live table of a batch that runs elsewhere, until it ends. Exit code 1: its runner is gone."""
-    from rosetta import watching
+    from rosetta.batch import watching
 
     raise typer.Exit(watching.watch(batch, out))
 

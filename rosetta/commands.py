@@ -6,11 +6,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from rosetta import catalog, changes, report, sources
-from rosetta.compare import FACTOR, WORSE, compare
+from rosetta import catalog
+from rosetta.compare import changes, sources
+from rosetta.compare.comparison import FACTOR, WORSE, compare
 from rosetta.errors import RosettaError
-from rosetta.kernels import Kernels, parse_given
 from rosetta.paths import RESULTS, portable
+from rosetta.report import tables
+from rosetta.run.kernels import Kernels, parse_given
 
 
 def list_rows(task: str | None, python: list[str]) -> None:
@@ -36,7 +38,7 @@ def write_report(out: Path | None) -> None:
     from rosetta.verify import page  # here, because it brings NumPy
 
     known, results = catalog.load(), out.absolute() if out else RESULTS
-    for written in (report.write(known, results), page.write(known, results)):
+    for written in (tables.write(known, results), page.write(known, results)):
         print(portable(str(written)))
 
 

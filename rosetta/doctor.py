@@ -6,10 +6,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from rosetta import catalog, data, environments, interpreters, machine
+from rosetta import catalog, data
 from rosetta.errors import RosettaError
-from rosetta.kernels import Kernels, parse_given
 from rosetta.paths import ROOT
+from rosetta.run import environments, interpreters, machine
+from rosetta.run.kernels import Kernels, parse_given
 
 DISK_OF_ALL = 20 * 2**30  # bytes, all environments with their share of the package cache
 

@@ -10,18 +10,22 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from rosetta import catalog, changes, devices, journal, plan, records, report
-from rosetta.batch import Batch, Executor
-from rosetta.compare import compare
-from rosetta.devices import Slot
+from rosetta import catalog, plan, records
+from rosetta.batch import journal
+from rosetta.batch.batch import Batch, Executor
+from rosetta.batch.journal import Journal, Line, Order
+from rosetta.batch.local import Local
+from rosetta.batch.screen import STYLES, Screen, clock
+from rosetta.compare import changes
+from rosetta.compare.comparison import compare
 from rosetta.errors import RosettaError
-from rosetta.journal import Journal, Line, Order
-from rosetta.kernels import Kernels, parse_given
-from rosetta.local import Local
 from rosetta.paths import RESULTS, portable
 from rosetta.plan import UNTIMED, Plan, content
 from rosetta.records import Record
-from rosetta.screen import STYLES, Screen, clock
+from rosetta.report import tables
+from rosetta.run import devices
+from rosetta.run.devices import Slot
+from rosetta.run.kernels import Kernels, parse_given
 
 
 def order(names: list[str], task: str | None, **options) -> Order:
@@ -58,7 +62,7 @@ def resume(name: str, out: Path | None, fresh: bool) -> int:
 def _executor(asked: Order) -> Iterator[Executor]:
     """Where the runs go: this machine, unless a cluster is asked for."""
     if asked.cluster:
-        from rosetta.cluster import Cluster
+        from rosetta.cluster.executor import Cluster
 
         def note(text: str) -> None:
             Console().print(text, markup=False, highlight=False, soft_wrap=True)
@@ -141,7 +145,7 @@ class _Job:
         batch = Batch(self.catalog, self.results, kept_by, screen)
         missing = [(number, planned) for number, (planned, _) in enumerate(self.plans) if number not in finished]
         done = batch.run(missing, self.executor)
-        _summary(done, batch, report.write(self.catalog, self.results), self.console)
+        _summary(done, batch, tables.write(self.catalog, self.results), self.console)
         kept = {id(record) for record in finished.values()}
         before = [record for record in self.records if id(record) not in kept]
         changes.tell(compare(before, [*finished.values(), *done]), self.console)

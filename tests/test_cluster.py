@@ -9,7 +9,9 @@ import time
 
 import pytest
 
-from rosetta import devices, journal, records
+from rosetta import records
+from rosetta.batch import journal
+from rosetta.run import devices
 from tests.dask_cluster import DaskCluster, kill
 from tests.standin import ROOT, TASK, TRAIN, StandIn, cells, one_line
 from tests.test_run import processes_below
@@ -257,15 +259,15 @@ def test_options_of_this_machine_make_no_sense(standin, option):
 
 
 def test_workers_on_the_same_processors_share_them(monkeypatch):
-    monkeypatch.setattr("rosetta.machine.processors", lambda: [0, 1, 2, 3, 4])
-    monkeypatch.setattr("rosetta.machine.devices", list)
+    monkeypatch.setattr("rosetta.run.machine.processors", lambda: [0, 1, 2, 3, 4])
+    monkeypatch.setattr("rosetta.run.machine.devices", list)
     assert [devices.first(part, 2).processors for part in range(2)] == [(0, 1), (2, 3)]
     assert devices.first().processors is None and devices.first(6, 7).processors is None
 
 
 def test_dask_leaves_no_thread_limit_to_the_runs(monkeypatch):
     """Its nanny gives the worker a single thread for OpenMP and BLAS; what the user has set stays."""
-    from rosetta import worker
+    from rosetta.cluster import worker
 
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     monkeypatch.setenv("MKL_NUM_THREADS", "3")

@@ -26,7 +26,7 @@ FOREIGN = ("VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONPATH", "PYTHONHOME", "PYTEST_AD
 
 @pytest.mark.parametrize("version", PINS)
 def test_common_runs_on(version, missing):
-    from rosetta import interpreters
+    from rosetta.run import interpreters
 
     interpreter = interpreters.find(version)
     if interpreter is None:

@@ -8,10 +8,10 @@ from random import Random
 import pytest
 
 from rosetta import records
-from rosetta.compare import compare
+from rosetta.compare.comparison import compare
+from rosetta.compare.significance import EXACT, apart, mann_whitney
 from rosetta.records import Gpu, Record
-from rosetta.samples import Sample
-from rosetta.significance import EXACT, apart, mann_whitney
+from rosetta.report.samples import Sample
 from tests.standin import TASK, cells, one_line
 from tests.test_report import HERE, make, seeds
 
@@ -177,7 +177,7 @@ def test_approximation_for_large_samples_is_near(monkeypatch):
     first, second = ([chance.gauss(mean, 1) for _ in range(20)] for mean in (0, 0.8))
     assert len(first) * len(second) <= EXACT
     exact = mann_whitney(first, second)
-    monkeypatch.setattr("rosetta.significance.EXACT", 0)
+    monkeypatch.setattr("rosetta.compare.significance.EXACT", 0)
     assert mann_whitney(first, second) == pytest.approx(exact, rel=0.1, abs=0.001)
 
 

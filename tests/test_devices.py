@@ -2,9 +2,9 @@
 
 import pytest
 
-from rosetta import devices, machine
+from rosetta.batch.workers import Workers
 from rosetta.errors import RosettaError, SlotLost
-from rosetta.workers import Workers
+from rosetta.run import devices, machine
 from tests.fake_nvml import FakeGpu, FakeNvml
 from tests.standin import one_line
 

@@ -18,7 +18,7 @@ LOCK = f"{PACKAGE} \\\n    " + " \\\n    ".join(f"--hash=sha256:{digest}" for di
 @pytest.fixture
 def environment(standin, monkeypatch):
     """Makes environments in the stand-in's folder: (name, recipe keys) -> Environment."""
-    from rosetta import environments
+    from rosetta.run import environments
 
     monkeypatch.setattr(environments, "ENVIRONMENTS", standin.root / "environments")
 
@@ -128,7 +128,7 @@ def test_broken_recipe_is_one_line(standin):
 
 def test_pins_are_hashed_and_name_no_index():
     """Of the real environments: each package of a lock has hashes, and no file names a host."""
-    from rosetta import environments
+    from rosetta.run import environments
 
     names = environments.names()
     assert len(names) == 9

@@ -3,7 +3,8 @@
 import pynvml
 import pytest
 
-from rosetta import interpreters, machine, plan
+from rosetta import plan
+from rosetta.run import interpreters, machine
 from tests.fake_nvml import FakeGpu, FakeNvml
 
 

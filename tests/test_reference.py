@@ -10,7 +10,7 @@ import pytest
 from common.data import cifar10
 from common.reference import cifar10_cnn as network
 from rosetta.errors import Unavailable
-from rosetta.kernels import Kernels
+from rosetta.run.kernels import Kernels
 
 SIZE, STEPS = 24, 3  # the last batch is shorter
 

@@ -4,10 +4,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from rosetta import catalog, records, report, samples
+from rosetta import catalog, records
 from rosetta.errors import RosettaError
-from rosetta.published import published
 from rosetta.records import Dataset, Gpu, Machine, Metrics, Notebook, Record
+from rosetta.report import samples, tables
+from rosetta.report.published import published
 
 HERE = Machine(name="here", cpu="CPU", cores=2, memory=2**34, os="Linux")
 
@@ -61,7 +62,7 @@ def page(tmp_path):
     def write(*given: Record) -> str:
         for record in given:
             records.write(record, tmp_path)
-        return report.write(catalog.load(), tmp_path).read_text()
+        return tables.write(catalog.load(), tmp_path).read_text()
 
     return write
 
@@ -181,7 +182,7 @@ def test_accuracy_across_seeds_and_frameworks(page):
 
 
 def test_no_records_is_a_page_too(tmp_path):
-    assert "No finished run yet." in report.write(catalog.load(), tmp_path).read_text()
+    assert "No finished run yet." in tables.write(catalog.load(), tmp_path).read_text()
 
 
 def test_published_file_that_is_not_valid(tmp_path):

@@ -6,9 +6,9 @@ import time
 
 import pytest
 
-from rosetta import telemetry
 from rosetta.records import Metrics
-from rosetta.telemetry import RunMeter
+from rosetta.run import telemetry
+from rosetta.run.telemetry import RunMeter
 from tests.fake_nvml import GIB, FakeGpu, FakeNvml
 
 SLEEPER = "import subprocess, sys; subprocess.run([sys.executable, '-c', %r])"

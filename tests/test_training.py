@@ -6,13 +6,14 @@ from dataclasses import dataclass
 
 import pytest
 
-from rosetta import catalog, devices
+from rosetta import catalog
+from rosetta.batch.workers import Workers
 from rosetta.catalog import Row
-from rosetta.execute import execute
-from rosetta.kernels import Kernels
 from rosetta.plan import make
 from rosetta.records import Record
-from rosetta.workers import Workers
+from rosetta.run import devices
+from rosetta.run.execute import execute
+from rosetta.run.kernels import Kernels
 
 KNOWN = catalog.load()
 TASK = "cifar10_cnn"

@@ -10,8 +10,8 @@ from datetime import UTC, datetime, timedelta
 import psutil
 import pytest
 
-from rosetta.execute import Progress
-from rosetta.journal import Journal, Line, Status, read_status
+from rosetta.batch.journal import Journal, Line, Status, read_status
+from rosetta.run.execute import Progress
 from tests.standin import one_line
 
 NOW = datetime.now(UTC)

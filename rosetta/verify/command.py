@@ -8,17 +8,18 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from rosetta import catalog, data, devices
+from rosetta import catalog, data
+from rosetta.batch.workers import Workers
 from rosetta.catalog import Row
 from rosetta.errors import RosettaError
-from rosetta.kernels import Kernels, parse_given
 from rosetta.paths import RESULTS, portable
 from rosetta.plan import check_sizes
+from rosetta.run import devices
+from rosetta.run.kernels import Kernels, parse_given
 from rosetta.verify import conformance, cross, page
 from rosetta.verify.conformance import Conformance
 from rosetta.verify.levels import LEVELS
 from rosetta.verify.probes import Bench, Reference
-from rosetta.workers import Workers
 
 
 @dataclass(frozen=True)

@@ -15,12 +15,12 @@ from threading import RLock
 import numpy as np
 
 from common.weights import save_weights
+from rosetta.batch.workers import Workers
 from rosetta.catalog import Row, Task
-from rosetta.execute import execute
-from rosetta.kernels import Kernels
 from rosetta.plan import Plan
 from rosetta.records import Record
-from rosetta.workers import Workers
+from rosetta.run.execute import execute
+from rosetta.run.kernels import Kernels
 
 PRESET = "verify"
 STEPS, BATCH = 3, 64  # of ``trained``

@@ -7,14 +7,15 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from rosetta import catalog, devices
+from rosetta import catalog
+from rosetta.batch.workers import Workers
 from rosetta.catalog import Row
-from rosetta.kernels import Kernels
 from rosetta.paths import ROOT
+from rosetta.run import devices
+from rosetta.run.kernels import Kernels
 from rosetta.verify import conformance, probes
 from rosetta.verify.levels import TOLERANCES, Finding
 from rosetta.verify.probes import Bench, Reference, Size
-from rosetta.workers import Workers
 from tests.verify.mutations import MUTATIONS, NOTEBOOKS
 
 KNOWN = catalog.load()

@@ -10,9 +10,9 @@ from typing import TypeVar
 import psutil
 from threadpoolctl import threadpool_limits
 
-from rosetta.devices import Slot
 from rosetta.errors import SlotLost
 from rosetta.interrupts import terminate_as_interrupt
+from rosetta.run.devices import Slot
 
 LOOK_S = 0.1  # how often an interrupt looks for processes to kill
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 from rosetta import markdown, records
 from rosetta.catalog import Row
-from rosetta.columns import Column, train_time
-from rosetta.figures import GIBIBYTES, KILOJOULES, PERCENT, ROUGH, SECONDS, WHOLE, Unit
 from rosetta.records import Record
-from rosetta.samples import Sample, sample
+from rosetta.report.columns import Column, train_time
+from rosetta.report.figures import GIBIBYTES, KILOJOULES, PERCENT, ROUGH, SECONDS, WHOLE, Unit
+from rosetta.report.samples import Sample, sample
 
 
 @dataclass(frozen=True)

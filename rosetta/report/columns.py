@@ -3,11 +3,11 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from rosetta import samples
 from rosetta.catalog import PRESETS
-from rosetta.figures import SECONDS
 from rosetta.plan import CUSTOM
 from rosetta.records import Machine, Record
+from rosetta.report import samples
+from rosetta.report.figures import SECONDS
 
 
 @dataclass(frozen=True)

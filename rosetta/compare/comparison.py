@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from math import sqrt
 
-from rosetta import samples
-from rosetta.figures import GIBIBYTES, KILOJOULES, PERCENT, SECONDS, Unit
+from rosetta.compare.significance import apart, ratio
 from rosetta.plan import UNTIMED
 from rosetta.records import Record
-from rosetta.samples import Sample
-from rosetta.significance import apart, ratio
+from rosetta.report import samples
+from rosetta.report.figures import GIBIBYTES, KILOJOULES, PERCENT, SECONDS, Unit
+from rosetta.report.samples import Sample
 
 FACTOR = 1.1
 STANDARD_ERRORS = 3  # of a single run's accuracy, either way

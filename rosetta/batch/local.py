@@ -6,14 +6,14 @@ from contextlib import suppress
 from pathlib import Path
 
 from rosetta import data
-from rosetta.batch import Batch, Numbered
-from rosetta.devices import Slot
+from rosetta.batch.batch import Batch, Numbered
+from rosetta.batch.workers import Workers
 from rosetta.errors import RosettaError, SlotLost
-from rosetta.execute import execute, not_run
-from rosetta.kernels import Kernels
 from rosetta.plan import Plan
 from rosetta.records import Record
-from rosetta.workers import Workers
+from rosetta.run.devices import Slot
+from rosetta.run.execute import execute, not_run
+from rosetta.run.kernels import Kernels
 
 
 class Local:

@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from rosetta.compare import BETTER, KINDS, WORSE, Change, Comparison
+from rosetta.compare.comparison import BETTER, KINDS, WORSE, Change, Comparison
 
 COLOURS = {WORSE: "red", BETTER: "green"}
 LINES = 12  # at the end of a batch; the rest is counted

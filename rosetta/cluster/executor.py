@@ -8,15 +8,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rosetta.batch import Batch, Numbered
-from rosetta.devices import Slot
-from rosetta.execute import PREFIX, Progress, Run, not_run
+from rosetta.batch.batch import Batch, Numbered
+from rosetta.cluster.members import GPU, Member, Members, explained
+from rosetta.cluster.scheduler import Answered, Scheduler, Told, WorkerLost
 from rosetta.interrupts import terminate_as_interrupt
-from rosetta.kernels import Kernels, parse_given
-from rosetta.members import GPU, Member, Members, explained
 from rosetta.plan import Plan
 from rosetta.records import Record
-from rosetta.scheduler import Answered, Scheduler, Told, WorkerLost
+from rosetta.run.devices import Slot
+from rosetta.run.execute import PREFIX, Progress, Run, not_run
+from rosetta.run.kernels import Kernels, parse_given
 
 ATTEMPTS = 2  # a run that kills its worker must not go through the whole cluster
 LOST = (

@@ -19,8 +19,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from rosetta import records
 from rosetta.errors import RosettaError
-from rosetta.execute import PREFIX, Progress
 from rosetta.records import Record
+from rosetta.run.execute import PREFIX, Progress
 
 FOLDER = ".batches"
 SCHEMA = 1

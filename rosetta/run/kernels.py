@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from rosetta import environments
-from rosetta.child import KERNEL_NAME
 from rosetta.errors import RosettaError, Unavailable
+from rosetta.run import environments
+from rosetta.run.child import KERNEL_NAME
 
 ALL = "all"
 # Read by OpenMP, MKL, OpenBLAS, NumExpr and TensorFlow; XLA follows the processors that the process may use

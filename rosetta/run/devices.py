@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from rosetta import machine
 from rosetta.errors import RosettaError
 from rosetta.records import Machine
+from rosetta.run import machine
 
 ALL, NONE = "all", "none"
 

@@ -1,6 +1,6 @@
 """The child process of one run: papermill executes the notebook, its output streams to this process's own.
 
-``python -m rosetta.child FOLDER``: reads FOLDER/job.json, writes FOLDER/executed.ipynb and FOLDER/outcome.json.
+``python -m rosetta.run.child FOLDER``: reads FOLDER/job.json, writes FOLDER/executed.ipynb and FOLDER/outcome.json.
 Its standard input is a pipe from the runner: when that ends, the runner is gone and so is this process.
 """
 

@@ -5,11 +5,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from rosetta import checkout
-from rosetta.devices import Slot
+from rosetta.cluster import checkout
+from rosetta.cluster.scheduler import Answered, Joined, Left, Scheduler
 from rosetta.errors import RosettaError
 from rosetta.records import Machine
-from rosetta.scheduler import Answered, Joined, Left, Scheduler
+from rosetta.run.devices import Slot
 
 GPU = "GPU"  # the resource that marks a worker with a GPU of its own
 GREET_S = 60  # workers that have not answered by then join when they do

@@ -8,16 +8,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from rosetta import records, report
+from rosetta import records
+from rosetta.batch.journal import Journal
+from rosetta.batch.screen import Screen
 from rosetta.catalog import Catalog
-from rosetta.devices import Slot
 from rosetta.errors import RosettaError
-from rosetta.execute import Progress, Run
-from rosetta.journal import Journal
-from rosetta.kernels import Kernels
 from rosetta.plan import Plan
 from rosetta.records import Record
-from rosetta.screen import Screen
+from rosetta.report import tables
+from rosetta.run.devices import Slot
+from rosetta.run.execute import Progress, Run
+from rosetta.run.kernels import Kernels
 
 RESERVE = 256 * 1024  # bytes set aside for records, should the disk be full
 COST = 20  # the table takes no more than that part of a batch's time: it is made from all records
@@ -98,7 +99,7 @@ class Batch:
     def _renew_table(self) -> None:
         started = time.monotonic()
         with suppress(RosettaError):  # tried again at the end of the batch
-            report.write(self.catalog, self.results)
+            tables.write(self.catalog, self.results)
         now, self._table_stale = time.monotonic(), False
         self._table_due = now + COST * (now - started)
 

@@ -16,10 +16,10 @@ from pathlib import Path
 from filelock import FileLock
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from rosetta import interpreters
 from rosetta.catalog import unknown
 from rosetta.errors import RosettaError, Unavailable
 from rosetta.paths import ENVIRONMENTS, portable
+from rosetta.run import interpreters
 
 OLDEST_PYTHON_OF_UV = (3, 8)  # uv downloads CPython from here on; older ones must be on the machine
 # The runner's own environment must not leak into others

@@ -4,13 +4,13 @@ from pathlib import Path
 
 from rosetta import markdown, records
 from rosetta.catalog import Catalog, Row
-from rosetta.columns import Column, columns, train_time
-from rosetta.details import across_seeds, details
-from rosetta.figures import PERCENT, SECONDS
 from rosetta.paths import RESULTS, ROOT
-from rosetta.published import Published, published
 from rosetta.records import Record
-from rosetta.samples import sample
+from rosetta.report.columns import Column, columns, train_time
+from rosetta.report.details import across_seeds, details
+from rosetta.report.figures import PERCENT, SECONDS
+from rosetta.report.published import Published, published
+from rosetta.report.samples import sample
 
 FAIRNESS = """\
 It is a dictionary before it is a race. What the figures mean:

@@ -11,9 +11,9 @@ from statistics import fmean, median
 import psutil
 import pynvml
 
-from rosetta import machine
-from rosetta.processes import tree
 from rosetta.records import Metrics, Telemetry
+from rosetta.run import machine
+from rosetta.run.processes import tree
 
 INTERVAL_S = 0.5
 # NVML's reasons for a clock below the highest; an idle GPU and a clock that the user has set are none to worry about

@@ -5,7 +5,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from rosetta.journal import Line, Status
+from rosetta.batch.journal import Line, Status
 
 STYLES = {
     "ok": "green",

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from rosetta.samples import Sample
+from rosetta.report.samples import Sample
 
 
 @dataclass(frozen=True)

@@ -98,7 +98,7 @@ class Scheduler:
         return list(self._client.scheduler_info()["workers"])
 
     def ask(self, address: str, name: str, *arguments: Any) -> None:
-        """Call a function of the worker's ``rosetta.worker`` beside what it does; the answer is an event, known by the address."""
+        """Call a function of the worker's ``rosetta.cluster.worker`` beside what it does; the answer is an event, known by the address."""
 
         def wait() -> None:
             try:
@@ -110,7 +110,7 @@ class Scheduler:
         threading.Thread(target=wait, daemon=True).start()
 
     def submit(self, address: str, name: str, argument: dict[str, Any], call: Any, resources: dict[str, float]):
-        """Let a worker call a function of its ``rosetta.worker``; returns what ``cancel`` takes. The result is an event."""
+        """Let a worker call a function of its ``rosetta.cluster.worker``; returns what ``cancel`` takes. The result is an event."""
         from distributed import CancelledError, KilledWorker
 
         future = self._client.submit(
@@ -147,13 +147,13 @@ class Scheduler:
 
 
 def by_name(name: str) -> Callable:
-    """A function that calls one of ``rosetta.worker`` in the process where it is called.
+    """A function that calls one of ``rosetta.cluster.worker`` in the process where it is called.
 
     Being a nested one it travels as code, so that the scheduler, which unpacks it too, need not have a checkout.
     """
 
     def call(*arguments, dask_worker=None):  # Dask fills that in for what is called beside a worker's tasks
-        from rosetta import worker
+        from rosetta.cluster import worker
 
         return getattr(worker, name)(*arguments, *([dask_worker] if dask_worker else []))
 

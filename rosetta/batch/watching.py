@@ -6,10 +6,10 @@ from pathlib import Path
 from rich.console import Console
 from rich.live import Live
 
-from rosetta import journal
-from rosetta.journal import Status
+from rosetta.batch import journal
+from rosetta.batch.journal import Status
+from rosetta.batch.screen import ROOM, table
 from rosetta.paths import RESULTS
-from rosetta.screen import ROOM, table
 
 RENEW_S = 0.5
 

@@ -16,16 +16,16 @@ from pathlib import Path
 from statistics import median
 
 from common.record import EPOCH_PATTERN
-from rosetta.child import Job, Outcome, ending
-from rosetta.devices import Slot
 from rosetta.errors import RosettaError, Unavailable
-from rosetta.executed import ExecutedNotebook, make_portable
-from rosetta.kernels import Kernels, thread_variables, write_kernelspec
 from rosetta.paths import ROOT, from_root, portable
 from rosetta.plan import Plan, content
-from rosetta.processes import COOKIE, kill_tree
 from rosetta.records import Commit, Dataset, Metrics, Notebook, Record
-from rosetta.telemetry import RunMeter
+from rosetta.run.child import Job, Outcome, ending
+from rosetta.run.devices import Slot
+from rosetta.run.executed import ExecutedNotebook, make_portable
+from rosetta.run.kernels import Kernels, thread_variables, write_kernelspec
+from rosetta.run.processes import COOKIE, kill_tree
+from rosetta.run.telemetry import RunMeter
 
 PREFIX = "rosetta-"  # of a run's folder
 
@@ -118,7 +118,7 @@ def _supervise(run: Run, cookie: str, plan: Plan, slot: Slot, watch: Watcher) ->
     env = os.environ | {COOKIE: cookie, "JUPYTER_PATH": str(run.folder), "PYDEVD_DISABLE_FILE_VALIDATION": "1"}
     env.pop("VIRTUAL_ENV", None)  # it would leak into the kernel
     child = subprocess.Popen(
-        [sys.executable, "-m", "rosetta.child", str(run.folder)],
+        [sys.executable, "-m", "rosetta.run.child", str(run.folder)],
         cwd=ROOT,
         env=env,
         start_new_session=True,

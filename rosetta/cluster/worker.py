@@ -15,13 +15,15 @@ import dask
 from distributed import Worker, get_worker
 from distributed.worker import WORKER_ANY_RUNNING
 
-from rosetta import checkout, data, devices, machine
-from rosetta.devices import Slot
+from rosetta import data
+from rosetta.cluster import checkout
 from rosetta.errors import RosettaError
-from rosetta.execute import Progress, Run, execute, not_run
-from rosetta.kernels import Kernels, parse_given
 from rosetta.plan import Plan
-from rosetta.processes import kill_runs
+from rosetta.run import devices, machine
+from rosetta.run.devices import Slot
+from rosetta.run.execute import Progress, Run, execute, not_run
+from rosetta.run.kernels import Kernels, parse_given
+from rosetta.run.processes import kill_runs
 
 LOOK_S = 1.0  # how often a worker looks whether its run is still wanted
 

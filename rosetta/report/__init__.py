@@ -1,0 +1,1 @@
+"""``results.md``: a function of the records on disk and nothing else."""
