@@ -11,7 +11,9 @@ import psutil
 import pytest
 
 from rosetta import records
+from rosetta.batch.batch import save
 from rosetta.errors import RosettaError
+from rosetta.run.execute import Run, new_folder
 from tests.standin import ROOT, one_line
 from tests.test_report import make as make_record
 
@@ -166,3 +168,12 @@ def processes_below(standin) -> list[psutil.Process]:
         except psutil.Error:
             continue
     return found
+
+
+def test_a_run_without_a_folder_is_a_record_like_any_other(tmp_path):
+    """On a disk too full for an empty folder, nothing is there to be read, copied or removed."""
+    (tmp_path / "file").touch()
+    run = Run(make_record(), new_folder(tmp_path / "file"))
+    save(run, tmp_path / "results")
+    run.close()
+    assert len(records.read_all(tmp_path / "results")) == 1 and not run.folder.exists()

@@ -1,6 +1,5 @@
 """A Dask cluster as the place of a batch's runs: one a worker at a time, and a run whose worker is lost goes elsewhere once."""
 
-import tempfile
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -15,7 +14,7 @@ from rosetta.interrupts import terminate_as_interrupt
 from rosetta.plan import Plan
 from rosetta.records import Record
 from rosetta.run.devices import Slot
-from rosetta.run.execute import PREFIX, Progress, Run, not_run
+from rosetta.run.execute import Progress, Run, new_folder, not_run
 from rosetta.run.kernels import Kernels, parse_given
 
 ATTEMPTS = 2  # a run that kills its worker must not go through the whole cluster
@@ -200,7 +199,7 @@ class Cluster:
 
 def _received(result: dict[str, Any], folder: Path) -> Run:
     """A run that has come back as bytes, laid out as one of this machine's is."""
-    run = Run(Record.model_validate_json(result["record"]), Path(tempfile.mkdtemp(prefix=PREFIX, dir=folder)))
+    run = Run(Record.model_validate_json(result["record"]), new_folder(folder))
     for file, content in ((run.executed, result["executed"]), (run.log, result["log"])):
         if content is not None:
             with suppress(OSError):  # the disk is full: its record may still find a place

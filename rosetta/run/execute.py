@@ -77,7 +77,7 @@ def execute(plan: Plan, slot: Slot, kernels: Kernels, watch: Watcher, folder: Pa
     folder: where the run's own folder is made, the system's temporary folder when not given.
     Never raises for what the notebook, its kernel, its environment or the disk do: that is the record's status and error.
     """
-    run = Run(_blank(plan, slot, kernels), Path(tempfile.mkdtemp(prefix=PREFIX, dir=folder)))
+    run = Run(_blank(plan, slot, kernels), new_folder(folder))
     try:
         return _execute(run, plan, slot, kernels, watch)
     except OSError as error:
@@ -89,7 +89,15 @@ def execute(plan: Plan, slot: Slot, kernels: Kernels, watch: Watcher, folder: Pa
 
 def not_run(plan: Plan, slot: Slot, kernels: Kernels, status: str, error: str) -> Run:
     """The record of a run that never started, in a folder of its own like any other."""
-    return _ended(Run(_blank(plan, slot, kernels), Path(tempfile.mkdtemp(prefix=PREFIX))), status, error)
+    return _ended(Run(_blank(plan, slot, kernels), new_folder(None)), status, error)
+
+
+def new_folder(parent: Path | None) -> Path:
+    """A new folder for a run; on a disk too full for one, a path where nothing is, as if all its files were missing."""
+    try:
+        return Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
+    except OSError:
+        return Path(parent or tempfile.gettempdir(), PREFIX + uuid.uuid4().hex)
 
 
 def _execute(run: Run, plan: Plan, slot: Slot, kernels: Kernels, watch: Watcher) -> Run:
