@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import time
+from pathlib import Path
 
 import nbformat
 import psutil
@@ -14,7 +15,7 @@ from rosetta import records
 from rosetta.batch.batch import save
 from rosetta.errors import RosettaError
 from rosetta.run.execute import Run, new_folder
-from tests.standin import ROOT, one_line
+from tests.standin import ROOT, cells, one_line
 from tests.test_report import make as make_record
 
 
@@ -177,3 +178,12 @@ def test_a_run_without_a_folder_is_a_record_like_any_other(tmp_path):
     save(run, tmp_path / "results")
     run.close()
     assert len(records.read_all(tmp_path / "results")) == 1 and not run.folder.exists()
+
+
+def test_kernels_need_no_port(standin):
+    """Two that start together could be given the same one."""
+    train = "from ipykernel.kernelapp import IPKernelApp; kernel = IPKernelApp.instance(); print(kernel.transport, kernel.ip)\n"
+    standin.notebook("good", [(role, train + source if role == "train" else source) for role, source in cells("good")])
+    assert standin.run("good").returncode == 0
+    transport, path = re.search(r"^(ipc) (.+)$", (standin.column() / "good.log").read_text(), re.MULTILINE).groups()
+    assert not Path(path).parent.exists(), "what is left of a run"

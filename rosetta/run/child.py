@@ -8,12 +8,14 @@ import json
 import os
 import signal
 import sys
+import tempfile
 import threading
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from rosetta.paths import ROOT, portable
 
+LONGEST_SOCKET = 100  # characters of the path; systems take 104 or 108, of which the number of the socket needs a few
 KERNEL_NAME = "rosetta"  # of the kernelspec that the runner has written for this run
 
 
@@ -75,7 +77,9 @@ def execute(job: Job, executed: Path) -> Outcome:
     from papermill.exceptions import PapermillExecutionError
 
     notebook = Path(job.notebook)
-    kernel = AsyncKernelManager(kernel_name=KERNEL_NAME)  # our own, to ask it afterwards how the kernel ended
+    kernel = AsyncKernelManager(  # our own, to ask it afterwards how the kernel ended
+        kernel_name=KERNEL_NAME, **_connection(sockets(executed.parent) / "kernel")
+    )
     try:
         papermill.execute_notebook(
             str(notebook),
@@ -101,6 +105,17 @@ def execute(job: Job, executed: Path) -> Outcome:
     finally:
         run_sync(kernel.shutdown_kernel)(now=True)  # all outputs are there by then
     return Outcome("ok")
+
+
+def sockets(folder: Path) -> Path:
+    """Where the kernel of a run has its sockets: not in the run's own folder, since their paths must be short."""
+    return Path(tempfile.gettempdir()) / f"{folder.name}.sockets"
+
+
+def _connection(path: Path) -> dict[str, str]:
+    """How to reach a kernel: by files, since of runs that start together two may be given the same free port, and then one
+    of their kernels dies. Only where the temporary folder has a long name it has to be ports."""
+    return {"transport": "ipc", "ip": str(path)} if len(str(path)) <= LONGEST_SOCKET else {}
 
 
 def ending(code: int | None) -> str:

@@ -20,7 +20,7 @@ from rosetta.errors import RosettaError, Unavailable
 from rosetta.paths import ROOT, from_root, portable
 from rosetta.plan import Plan, content
 from rosetta.records import Commit, Dataset, Metrics, Notebook, Record
-from rosetta.run.child import Job, Outcome, ending
+from rosetta.run.child import Job, Outcome, ending, sockets
 from rosetta.run.devices import Slot
 from rosetta.run.executed import ExecutedNotebook, make_portable
 from rosetta.run.kernels import Kernels, thread_variables, write_kernelspec
@@ -125,6 +125,7 @@ def _supervise(run: Run, cookie: str, plan: Plan, slot: Slot, watch: Watcher) ->
     """Start the child, follow it to its end, and leave no process of it behind."""
     env = os.environ | {COOKIE: cookie, "JUPYTER_PATH": str(run.folder), "PYDEVD_DISABLE_FILE_VALIDATION": "1"}
     env.pop("VIRTUAL_ENV", None)  # it would leak into the kernel
+    sockets(run.folder).mkdir()
     child = subprocess.Popen(
         [sys.executable, "-m", "rosetta.run.child", str(run.folder)],
         cwd=ROOT,
@@ -153,6 +154,7 @@ def _supervise(run: Run, cookie: str, plan: Plan, slot: Slot, watch: Watcher) ->
         kill_tree(child.pid, cookie)
         child.wait()
         child.stdin.close()
+        shutil.rmtree(sockets(run.folder), ignore_errors=True)
         output.reader.join(timeout=5)
     return Ending(timed_out, child.returncode, output.last), telemetry
 
