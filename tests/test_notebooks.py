@@ -6,9 +6,8 @@ import nbformat
 import pytest
 
 from rosetta import catalog
+from rosetta.roles import NAMES, ROLES
 
-ROLES = ["parameters", "setup", "data", "model", "weights", "optimizer", "train", "evaluate", "record"]
-SECTIONS = ["Parameters", "Setup", "Data", "Model", "Weights", "Loss and optimizer", "Training", "Evaluation", "Result"]
 COMMON_PARAMETERS = [
     "EPOCHS",
     "BATCHSIZE",
@@ -45,13 +44,13 @@ def test_valid_and_without_outputs(notebook):
 
 
 def test_one_cell_for_each_role_in_order(notebook):
-    assert [cell.metadata.tags for cell in code(notebook)] == [[role] for role in ROLES]
+    assert [cell.metadata.tags for cell in code(notebook)] == [[name] for name in NAMES]
 
 
 def test_same_sections_in_order_each_with_prose(notebook):
     texts = [cell.source for cell in notebook.cells if cell.cell_type == "markdown"]
     assert texts[0].startswith("# ")
-    assert [text.splitlines()[0] for text in texts[1:]] == [f"## {section}" for section in SECTIONS]
+    assert [text.splitlines()[0] for text in texts[1:]] == [f"## {role.heading}" for role in ROLES]
     assert all(len(text.splitlines()) > 1 for text in texts[:-1])
     kinds = [cell.cell_type for cell in notebook.cells]
     assert kinds == ["markdown"] + ["markdown", "code"] * len(ROLES)

@@ -3,14 +3,15 @@
 Read it from top to bottom: the layers, each with its derivative; the network; the loss; one step of training;
 dropout; the initial weights. Images are (n, 3, 32, 32), that is NCHW, with pixels in [0, 1]; labels are (n,) class
 numbers from 0 to 9; weights are a dict of arrays with the names and shapes of ``WEIGHT_SHAPES``. Everything is
-computed in the precision of the weights: float64 to compare with, float32 where speed matters more.
+computed in the precision of the weights: float64 to compare with, float32 where speed matters more. A line ``# ---- [role]``
+begins what stands for that step of the notebooks.
 """
 
 import numpy as np
 
 from common.params.cifar10_cnn import WEIGHT_SHAPES
 
-# ---- Layers. Each derivative takes the gradient of the loss by the layer's output and returns that by its inputs.
+# ---- [model] Layers. Each derivative takes the gradient of the loss by the layer's output and returns that by its inputs.
 
 TAPS = [(row, column) for row in range(3) for column in range(3)]  # the positions of a 3x3 kernel
 
@@ -78,7 +79,7 @@ def relu_gradient(dy, y):
     return dy * (y > 0)
 
 
-# ---- The network: two convolutional blocks and two dense layers, 3,441,592 parameters
+# ---- [model] The network: two convolutional blocks and two dense layers, 3,441,592 parameters
 
 
 def forward(weights, x, masks=None):
@@ -114,6 +115,9 @@ def softmax(logits):
     return e / e.sum(axis=1, keepdims=True)
 
 
+# ---- [optimizer] The loss, its gradient by every weight, and a step against it
+
+
 def cross_entropy(logits, y):
     """Softmax cross-entropy, the mean over the batch."""
     shifted = logits - logits.max(axis=1, keepdims=True)
@@ -144,13 +148,13 @@ def block_gradient(d, weights, first, second, x, a, c, g):
     return d
 
 
-# ---- Training and prediction
-
-
 def momentum_step(weights, velocities, g, lr, momentum):
     """Classical momentum: v = momentum v + g; w = w - lr v. Returns new weights and velocities."""
     velocities = {name: momentum * velocities[name] + g[name] for name in weights}
     return {name: weights[name] - lr * velocities[name] for name in weights}, velocities
+
+
+# ---- [train] Training
 
 
 def train(weights, batches, lr, momentum):
@@ -164,13 +168,16 @@ def train(weights, batches, lr, momentum):
     return weights, losses
 
 
+# ---- [evaluate] Prediction
+
+
 def probabilities(weights, x, size=100):
     """What the network says of the images, (n, 10), without dropout; size: images at a time, only a matter of memory."""
     parts = [forward(weights, x[start : start + size])[0] for start in range(0, len(x), size)]
     return softmax(np.concatenate(parts))
 
 
-# ---- Dropout: in training each value is zeroed with its layer's rate, and what is kept grows by 1 / (1 - rate)
+# ---- [model] Dropout: in training each value is zeroed with its layer's rate, and what is kept grows by 1 / (1 - rate)
 
 DROPOUT = [((50, 16, 16), 0.25), ((100, 8, 8), 0.25), ((512,), 0.5)]  # shape of one image's values, rate
 
@@ -191,7 +198,7 @@ def dropout_losses(weights, x, y, passes, rng):
     return np.array(losses)
 
 
-# ---- Initial weights: Glorot (Xavier) uniform, biases zero
+# ---- [weights] Initial weights: Glorot (Xavier) uniform, biases zero
 
 
 def glorot_bound(shape):
