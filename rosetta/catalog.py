@@ -77,7 +77,7 @@ class Framework(Strict):
     imports: tuple[str, ...]  # modules that an interpreter must have to run it
     released: int
     retired: int | None = None  # year of the last release, of a framework that has ended
-    homepage: str
+    homepage: str = Field(pattern=r"^https?://")
     cost: Cost = Cost()
     slow_on_cpu: str | None = None  # why it runs the smoke preset at most where there is no GPU
     looser: dict[str, Looser] = {}  # by quantity, as rosetta.verify.levels.TOLERANCES names them

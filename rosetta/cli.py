@@ -210,11 +210,50 @@ def doctor(python: PythonOption = None) -> None:
 
 
 @app.command()
-def report(out: OutOption = None) -> None:
+def report(
+    out: OutOption = None,
+    pictures: Annotated[bool, typer.Option("--pictures", help="Draw the pictures of results.md anew, too.")] = False,
+) -> None:
     """Write results.md and conformance.md from what earlier commands have found."""
     from rosetta import commands
 
-    commands.write_report(out)
+    commands.write_report(out, pictures)
+
+
+@app.command()
+def lab(
+    names: Names = None,
+    python: PythonOption = None,
+    port: Annotated[
+        int | None, typer.Option(min=1, max=65535, help="Where JupyterLab listens; 8888 or the next.")
+    ] = None,
+    browser: Annotated[bool, typer.Option(help="Open a browser.")] = True,
+) -> None:
+    """Open JupyterLab with a kernel for every framework; makes the environments that they need."""
+    from rosetta import lab as work
+
+    options = [f"--port={port}"] if port else []
+    raise typer.Exit(work.lab(names or [], python or [], [*options, *([] if browser else ["--no-browser"])]))
+
+
+@app.command()
+def site(
+    to: Annotated[
+        Path,
+        typer.Option(file_okay=False, metavar="DIR", help="Where to write it; an earlier site there is replaced."),
+    ] = Path("site"),
+    out: OutOption = None,
+    repository: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL", help="The checkout's home on the web, for links to it; git's origin when not given."
+        ),
+    ] = None,
+) -> None:
+    """Write the site to read frameworks side by side: static pages that need no server."""
+    from rosetta import commands
+
+    commands.write_site(to, out, repository)
 
 
 @app.command()

@@ -1,5 +1,8 @@
 """What the small commands of the command line do."""
 
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from rich.console import Console
@@ -33,13 +36,38 @@ def list_rows(task: str | None, python: list[str]) -> None:
     Console().print(table)
 
 
-def write_report(out: Path | None) -> None:
-    """Write the pages anew from what is on disk."""
+def write_report(out: Path | None, pictures: bool) -> None:
+    """Write the pages anew from what is on disk, and draw the pictures where asked to."""
     from rosetta.verify import page  # here, because it brings NumPy
 
     known, results = catalog.load(), out.absolute() if out else RESULTS
-    for written in (tables.write(known, results), page.write(known, results)):
-        print(portable(str(written)))
+    written = []
+    if pictures:
+        with _needs_extra("report --pictures"):
+            written += tables.draw_pictures(known, results)
+    written += [tables.write(known, results), page.write(known, results)]
+    for file in written:
+        print(portable(str(file)))
+
+
+@contextmanager
+def _needs_extra(command: str) -> Iterator[None]:
+    """One line about what is not installed, for a command that needs the extra ``site``."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("rosetta"):
+            raise
+        raise RosettaError(f"this needs {error.name}: uv run --extra site run_all.py {command}") from None
+
+
+def write_site(to: Path, out: Path | None, repository: str | None) -> None:
+    """Write the site of the records below ``out``."""
+    with _needs_extra("site"):
+        from rosetta.site import build
+    started = time.perf_counter()
+    first = build.write(to.absolute(), out.absolute() if out else RESULTS, repository)
+    print(f"{portable(str(first))}, in {time.perf_counter() - started:.1f} s")
 
 
 def compare_records(before: str, after: str, factor: float | None) -> int:

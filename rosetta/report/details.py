@@ -56,11 +56,11 @@ def details(rows: list[Row], column: Column, results: Path, base: Path) -> str:
             body.append(
                 [
                     _name(row, runs[0], results, base),
-                    _versions(runs[0]),
+                    markdown.escape(versions(runs[0])),
                     markdown.escape(runs[0].device or ""),
                     PERCENT.all(sample(runs, lambda record: record.metrics.accuracy)),
                     train_time(runs),
-                    *([_to_target(runs)] if target else []),
+                    *([to_target(runs)] if target else []),
                     *(quantity.cell(runs) for quantity in after),
                 ]
             )
@@ -70,28 +70,54 @@ def details(rows: list[Row], column: Column, results: Path, base: Path) -> str:
 
 def across_seeds(rows: list[Row], column: Column) -> list[str]:
     """Whether a row's accuracy lies outside what all other rows reach, where at least one row has several seeds."""
+    body = [
+        [
+            markdown.escape(one.row.title),
+            str(len(one.accuracy)),
+            *(PERCENT.one(value) for value in (one.accuracy.median, one.accuracy.low, one.accuracy.high)),
+            f"**{one.place}**" if one.outside else one.place,
+        ]
+        for one in scatter(rows, column)
+    ]
+    return ["#### Accuracy across seeds and frameworks", markdown.table(SCATTER, body)] if body else []
+
+
+SCATTER = ["framework", "n", "median", "min", "max", "median among the values of all other rows"]
+
+
+@dataclass(frozen=True)
+class Scattered:
+    """One row's accuracies, and whether their median lies outside what all other rows reach."""
+
+    row: Row
+    accuracy: Sample
+    outside: bool
+    place: str
+
+
+def scatter(rows: list[Row], column: Column) -> list[Scattered]:
+    """Of every row of a column; empty unless one has several seeds."""
     found = [(row, sample(column.runs.get(row.name, []), lambda record: record.metrics.accuracy)) for row in rows]
     found = [(row, accuracy) for row, accuracy in found if accuracy]
     if not any(len(accuracy) > 1 for _, accuracy in found):
         return []
-    body = []
-    for row, accuracy in found:
-        others = [value for other, values in found if other is not row for value in values.values]
-        shown = [PERCENT.one(value) for value in (accuracy.median, accuracy.low, accuracy.high)]
-        body.append([markdown.escape(row.title), str(len(accuracy)), *shown, _place(accuracy.median, others)])
-    heading = ["framework", "n", "median", "min", "max", "median among the values of all other rows"]
-    return ["#### Accuracy across seeds and frameworks", markdown.table(heading, body)]
+    return [
+        Scattered(
+            row, accuracy, *_place(accuracy.median, [v for other, all in found if other is not row for v in all.values])
+        )
+        for row, accuracy in found
+    ]
 
 
-def _place(median: float, others: list[float]) -> str:
+def _place(median: float, others: list[float]) -> tuple[bool, str]:
     if not others:
-        return "no other row"
+        return False, "no other row"
     if min(others) <= median <= max(others):
-        return "inside"
-    return f"**outside: {'above' if median > max(others) else 'below'} all of them**"
+        return False, "inside"
+    return True, f"outside: {'above' if median > max(others) else 'below'} all of them"
 
 
-def _to_target(runs: list[Record]) -> str:
+def to_target(runs: list[Record]) -> str:
     """Seconds of training to the target accuracy, of the runs that were tested after each epoch."""
     tested = [record for record in runs if record.metrics.epoch_accuracy]
     reached = sample(tested, lambda record: record.metrics.target_s)
@@ -105,7 +131,7 @@ def _name(row: Row, record: Record, results: Path, base: Path) -> str:
     return f"[{title}]({markdown.link(records.path(record, results).parent / record.notebook.executed, base)})"
 
 
-def _versions(record: Record) -> str:
+def versions(record: Record) -> str:
     versions = [f"{name} {version}" for name, version in record.versions.items() if name not in ("python", "numpy")]
     versions += [f"Python {record.versions['python']}"] if "python" in record.versions else []
-    return markdown.escape(", ".join(versions + [f"{name} {version}" for name, version in record.cuda.items()]))
+    return ", ".join(versions + [f"{name} {version}" for name, version in record.cuda.items()])

@@ -6,6 +6,7 @@ from rosetta import markdown, records
 from rosetta.catalog import Catalog, Row
 from rosetta.paths import RESULTS, ROOT
 from rosetta.records import Record
+from rosetta.report import pictures
 from rosetta.report.columns import Column, columns, train_time
 from rosetta.report.details import across_seeds, details
 from rosetta.report.figures import PERCENT, SECONDS
@@ -34,6 +35,22 @@ def write(catalog: Catalog, results: Path = RESULTS) -> Path:
     return target
 
 
+def draw_pictures(catalog: Catalog, results: Path) -> list[Path]:
+    """Draw the pictures of all columns anew; returns their paths. Needs the optional extra ``site``."""
+    from rosetta.report import charts  # here, because a batch does without matplotlib
+
+    folder, found = results / pictures.FOLDER, [record for _, record in records.read_all(results)]
+    for old in folder.glob("*.svg"):
+        old.unlink()
+    written = []
+    for task in catalog.tasks:
+        for column in columns(record for record in found if record.task == task):
+            for picture in charts.draw(catalog.rows(task), column):
+                written.append(folder / pictures.file_name(task, column, picture.kind))
+                records.write_atomically(written[-1], picture.svg)
+    return written
+
+
 def page(catalog: Catalog, results: Path, base: Path) -> str:
     """The whole page; links are relative to ``base``."""
     found = [record for _, record in records.read_all(results)]
@@ -52,6 +69,8 @@ def _task(catalog: Catalog, task: str, found: list[Record], results: Path, base:
     for column in shown:
         parts += [f"### {column.title}", column.about(), details(rows, column, results, base)]
         parts += across_seeds(rows, column)
+        for kind, file in pictures.drawn(results, task, column).items():
+            parts.append(f"![{kind}: {column.title}]({markdown.link(file, base)})\n\n{pictures.CAPTIONS[kind]}")
     parts += _unfinished(rows, found)
     return parts
 

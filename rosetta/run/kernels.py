@@ -73,12 +73,14 @@ class Kernels:
         return Kernel(python, loaded.variables())
 
 
-def write_kernelspec(folder: Path, kernel: Kernel, variables: dict[str, str]) -> None:
+def write_kernelspec(
+    folder: Path, kernel: Kernel, variables: dict[str, str], name: str = KERNEL_NAME, title: str = KERNEL_NAME
+) -> None:
     """A kernelspec below ``folder``, which JUPYTER_PATH must then name; ``variables`` come on top of the kernel's own."""
-    spec = folder / "kernels" / KERNEL_NAME
-    spec.mkdir(parents=True)
+    spec = folder / "kernels" / name
+    spec.mkdir(parents=True, exist_ok=True)
     argv = [str(kernel.python), "-m", "ipykernel_launcher", "-f", "{connection_file}"]
-    described = {"argv": argv, "display_name": KERNEL_NAME, "language": "python", "env": kernel.variables | variables}
+    described = {"argv": argv, "display_name": title, "language": "python", "env": kernel.variables | variables}
     (spec / "kernel.json").write_text(json.dumps(described, indent=1))
 
 

@@ -1,0 +1,56 @@
+"""What ``run_all.py lab`` does: JupyterLab with a kernel for every framework, each listed by its name."""
+
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+from rosetta import catalog
+from rosetta.catalog import Row
+from rosetta.errors import RosettaError, Unavailable
+from rosetta.paths import ROOT
+from rosetta.run.kernels import Kernels, parse_given, write_kernelspec
+
+FOLDER = ROOT / ".jupyter"  # made anew each time; JUPYTER_PATH leads there
+
+
+def lab(names: list[str], python: list[str], arguments: list[str]) -> int:
+    """Make the environments that the rows need, register their kernels, and run JupyterLab until it ends; its exit code.
+
+    arguments: for JupyterLab. A row that this machine cannot run is told and left out; raises RosettaError if none is left.
+    """
+    if find_spec("jupyterlab") is None:
+        raise RosettaError("JupyterLab is not installed here: uv run --extra lab run_all.py lab")
+    rows = one_a_kernel(catalog.load().select(next(iter(catalog.load().tasks)), names))
+    registered = register(rows, Kernels(parse_given(python)), FOLDER)
+    if not registered:
+        raise RosettaError("none of these rows can run on this machine")
+    print(f"kernels: {', '.join(registered)}; choose one by the name of the notebook's framework")
+    command = [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={ROOT}", *arguments]
+    path = os.pathsep.join(filter(None, (str(FOLDER), os.environ.get("JUPYTER_PATH"))))
+    try:
+        return subprocess.call(command, cwd=ROOT, env=os.environ | {"JUPYTER_PATH": path})
+    except KeyboardInterrupt:  # JupyterLab has had it too
+        return 0
+
+
+def one_a_kernel(rows: list[Row]) -> list[Row]:
+    """Of rows with the same notebook in the same environment the first: they differ in parameters, which a reader edits."""
+    return list({(row.framework, row.environment): row for row in reversed(rows)}.values())[::-1]
+
+
+def register(rows: list[Row], kernels: Kernels, folder: Path) -> list[str]:
+    """A kernelspec for each row, where ``folder`` is on JUPYTER_PATH; returns the titles of those that could be had."""
+    titles = []
+    folder.mkdir(exist_ok=True)
+    for row in rows:
+        print(f"{row.title}: environment {row.environment}", flush=True)
+        try:
+            kernel = kernels.get(row.environment, row.imports, folder / "install.log")
+        except Unavailable as reason:
+            print(f"{row.title}: left out: {reason}")
+            continue
+        write_kernelspec(folder, kernel, {}, name=f"rosetta-{row.stem}".lower(), title=row.title)
+        titles.append(row.title)
+    return titles

@@ -1,0 +1,95 @@
+"""``run_all.py lab``: JupyterLab as a reader meets it."""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+
+import pytest
+
+from rosetta import catalog
+from rosetta.errors import RosettaError
+from rosetta.lab import one_a_kernel, register
+from rosetta.paths import NOTEBOOKS
+from rosetta.run.kernels import Kernels
+from tests.site.browser import CHROMIUM, chromium
+
+
+def test_a_kernel_for_each_framework_and_environment():
+    titles = [row.title for row in one_a_kernel(catalog.load().rows("cifar10_cnn"))]
+    assert len(titles) == len(set(titles)) and "PyTorch, compiled" not in titles
+    assert {"PyTorch", "PyTorch 1", "Keras on JAX", "Keras on PyTorch", "TensorFlow 1"} <= set(titles)
+
+
+def test_rows_that_cannot_be_had_are_left_out(tmp_path, capsys, monkeypatch):
+    rows = catalog.load().select("cifar10_cnn", ["pytorch", "flax"])
+    python = {"all": sys.executable}
+    monkeypatch.setattr("rosetta.run.kernels._check_interpreter", lambda *_: None)
+    assert register(rows, Kernels(python), tmp_path) == []
+    assert capsys.readouterr().out.count("left out: the given interpreter cannot import") == 2
+
+
+def test_none_left_is_an_error(standin):
+    done = standin.call("lab", "nobody", own_python=False)
+    assert done.returncode == 2 and "unknown framework nobody" in done.stderr
+
+
+@pytest.mark.timeout(180)
+def test_jupyterlab_lists_kernels_by_framework_and_shows_headings(standin, tmp_path, missing):
+    """Started for real, on one of the collection's notebooks."""
+    if CHROMIUM is None:
+        missing("no Chromium on this machine: install it with the system's package manager")
+    shutil.copy(NOTEBOOKS / "cifar10_cnn" / "flax.ipynb", standin.root / "notebooks" / "cifar10_cnn" / "good.ipynb")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    (tmp_path / "jupyter_server_config.py").write_text("c.ServerApp.allow_root = True\n")
+    variables = {"JUPYTER_CONFIG_DIR": str(tmp_path), "JUPYTER_TOKEN": "t", "JUPYTER_DATA_DIR": str(tmp_path / "data")}
+    log = (tmp_path / "log").open("wb")
+    process = subprocess.Popen(
+        [*standin.command("lab", "good", "silent", "--no-browser", "--port", str(port))],
+        cwd=standin.root,
+        env=standin.variables(**variables),
+        stdout=log,
+        stderr=log,
+        start_new_session=True,
+    )
+    try:
+        found = kernelspecs(port, process, tmp_path / "log")
+        assert found["rosetta-good"]["display_name"] == "good" and found["rosetta-silent"]["display_name"] == "silent"
+        with chromium() as browser:
+            page = browser.new_page()
+            page.goto(f"http://127.0.0.1:{port}/lab/tree/notebooks/cifar10_cnn/good.ipynb?token=t")
+            page.get_by_role("heading", name="Flax: a CNN on CIFAR-10").wait_for(timeout=60_000)
+            page.get_by_role("heading", name="Parameters").wait_for()
+    finally:
+        os.killpg(process.pid, signal.SIGINT)
+        time.sleep(0.3)
+        os.killpg(process.pid, signal.SIGTERM)
+        process.wait(30)
+        log.close()
+
+
+def kernelspecs(port: int, process: subprocess.Popen, log) -> dict:
+    """What the server lists, as soon as it answers."""
+    deadline = time.monotonic() + 90
+    while time.monotonic() < deadline and process.poll() is None:
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/api/kernelspecs?token=t") as answer:
+                return {name: one["spec"] for name, one in json.load(answer)["kernelspecs"].items()}
+        except OSError:
+            time.sleep(0.5)
+    raise AssertionError(log.read_text())
+
+
+def test_without_jupyterlab_one_line(monkeypatch):
+    from rosetta import lab
+
+    monkeypatch.setattr(lab, "find_spec", lambda name: None)
+    with pytest.raises(RosettaError, match="uv run --extra lab run_all.py lab"):
+        lab.lab([], [], [])
