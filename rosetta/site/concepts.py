@@ -1,0 +1,77 @@
+"""The concept table: for each concept and framework the lines of its notebook that the notebook's own markers name."""
+
+import re
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from textwrap import dedent
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from rosetta.errors import RosettaError
+from rosetta.site.programs import Program, Section
+
+ALIGNED = re.compile(r" {3,}#")  # a comment that is far to the right only because others are
+
+
+class Concept(BaseModel):
+    """An entry of a task's ``concepts.toml``. ``about``: Markdown."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    title: str
+    about: str
+
+
+@dataclass(frozen=True)
+class Excerpt:
+    """Lines of one step, as they stand in the notebook but for their common indentation."""
+
+    role: str
+    code: str
+
+
+def read(file: Path) -> dict[str, Concept]:
+    """The concepts of a task, in order; none where it has no such file."""
+    if not file.is_file():
+        return {}
+    try:
+        return {
+            key: Concept.model_validate(value) for key, value in tomllib.loads(file.read_text(encoding="utf-8")).items()
+        }
+    except (tomllib.TOMLDecodeError, ValidationError) as error:
+        raise RosettaError(f"{file.name} is not valid: {str(error).splitlines()[0]}") from None
+
+
+def excerpts(program: Program, concept: str) -> list[Excerpt]:
+    """Where a program expresses a concept. Raises RosettaError for a marker that no line has any more."""
+    found = []
+    for section in program.sections:
+        lines = _lines(program, section, section.concepts.get(concept, []))
+        if lines:
+            found.append(Excerpt(section.role, "\n".join(lines)))
+    return found
+
+
+def _lines(program: Program, section: Section, texts: list[str]) -> list[str]:
+    code = section.code.split("\n")
+    gone = [text for text in texts if not any(text in line for line in code)]
+    if gone:
+        raise RosettaError(
+            f"{program.path.name}: no line of the cell {section.role} has the text {gone[0]!r} of its marker"
+        )
+    # Lines that do not follow each other keep no common indentation: each is dedented by itself
+    numbers = [number for number, line in enumerate(code) if any(text in line for text in texts)]
+    groups: list[list[int]] = []
+    for number in numbers:
+        if groups and number == groups[-1][-1] + 1:
+            groups[-1].append(number)
+        else:
+            groups.append([number])
+    found = [line for group in groups for line in dedent("\n".join(code[number] for number in group)).split("\n")]
+    return [ALIGNED.sub("  #", line) for line in found]
+
+
+def unknown(program: Program, known: dict[str, Concept]) -> list[str]:
+    """Concepts that a program marks and the task does not list."""
+    return sorted({name for section in program.sections for name in section.concepts} - set(known))

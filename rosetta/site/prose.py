@@ -1,0 +1,44 @@
+"""Markdown as HTML. Raw HTML in it stays text; links to files of the repository lead to their pages."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+# A file of the repository and the fragment of the link -> an address; None where there is nothing to lead to
+Resolve = Callable[[Path, str], str | None]
+
+
+def markup(text: str, folder: Path, resolve: Resolve) -> str:
+    """folder: where the text's own links start from."""
+    parser = MarkdownIt("commonmark", {"html": False}).enable("table")
+    tokens = parser.parse(text)
+    for token, following in zip(tokens, [*tokens[1:], None]):
+        if token.type == "heading_open":
+            token.attrSet("id", anchor(following.content))
+        for child in token.children or []:
+            _relink(child, folder, resolve)
+    return parser.renderer.render(tokens, parser.options, {})
+
+
+def anchor(heading: str) -> str:
+    """What links to a heading name it by: as GitHub makes it of the words."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+def _relink(token: Token, folder: Path, resolve: Resolve) -> None:
+    for name in ("href", "src"):
+        address = token.attrGet(name)
+        if address is None:
+            continue
+        parts = urlsplit(str(address))
+        if not parts.scheme and parts.path:
+            fragment = f"#{parts.fragment}" if parts.fragment else ""
+            target = resolve((folder / parts.path).resolve(), fragment)
+            if target is None:
+                del token.attrs[name]
+            else:
+                token.attrSet(name, target)

@@ -1,0 +1,49 @@
+import os
+from pathlib import Path
+
+import pytest
+
+from rosetta.paths import RESULTS, ROOT
+from rosetta.site import build
+
+SCREENSHOTS = ROOT / ".screenshots"  # to be looked at after the tests
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory) -> Path:
+    """The site of the committed records."""
+    out = tmp_path_factory.mktemp("site") / "site"
+    build.write(out, RESULTS, None)
+    return out
+
+
+@pytest.fixture(scope="session")
+def browser():
+    from tests.site.browser import CHROMIUM, chromium
+
+    if CHROMIUM is None:
+        reason = "no Chromium on this machine: install it with the system's package manager"
+        (pytest.fail if os.environ.get("CI") else pytest.skip)(reason)
+    with chromium() as running:
+        yield running
+
+
+@pytest.fixture
+def reader(browser, site):
+    from tests.site.browser import Reader
+
+    one = Reader(browser, site)
+    yield one
+    one.context.close()
+    assert not one.troubles
+
+
+@pytest.fixture
+def screenshot(request):
+    """Keeps what a page looks like, by the name of the test."""
+
+    def keep(page, name: str = "") -> None:
+        SCREENSHOTS.mkdir(exist_ok=True)
+        page.screenshot(path=SCREENSHOTS / f"{request.node.name}{name and '-' + name}.png")
+
+    return keep

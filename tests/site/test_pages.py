@@ -1,0 +1,137 @@
+"""All other pages: they open without an error, ask nothing of the network, and are accessible."""
+
+import re
+
+import pytest
+
+from tests.site.browser import Reader
+
+PAGES = [
+    "index.html",
+    "compare/cifar10_cnn.html#pytorch+keras%5Bjax%5D+reference",
+    "concepts/cifar10_cnn.html",
+    "network/cifar10_cnn.html",
+    "results.html",
+    "frameworks/cifar10_cnn/keras.html",
+    "records/amd-epyc-2-cores/cifar10_cnn/full/pytorch.html",
+    "docs/same-network.html",
+    "docs/conformance.html",
+]
+
+
+def name(href: str) -> str:
+    return re.sub(r"\W+", "-", href.partition(".html")[0])
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("href", PAGES, ids=name)
+def test_no_serious_accessibility_fault(browser, site, screenshot, href, scheme):
+    reader = Reader(browser, site, scheme=scheme)
+    page = reader.open(href)
+    page.wait_for_load_state("networkidle")
+    screenshot(page)
+    assert not reader.faults()
+    assert not reader.troubles
+    reader.context.close()
+
+
+@pytest.mark.parametrize("href", PAGES, ids=name)
+def test_fits_a_phone(browser, site, screenshot, href):
+    reader = Reader(browser, site, width=390, height=844)
+    page = reader.open(href)
+    page.wait_for_load_state("networkidle")
+    screenshot(page)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    reader.context.close()
+
+
+def test_every_link_leads_somewhere(site):
+    """Files and fragments of all links within the site, but for those that scripts read."""
+    ids = {}
+    wrong = []
+    for file in site.rglob("*.html"):
+        text = file.read_text(encoding="utf-8")
+        for address in re.findall(r'(?:href|src)="([^"]+)"', text):
+            if re.match(r"[a-z]+:", address):
+                continue
+            path, _, fragment = address.partition("#")
+            target = (file.parent / path).resolve() if path else file
+            if not target.is_file():
+                wrong.append(f"{file.relative_to(site)}: {address}")
+            elif fragment and target.suffix == ".html" and target.parent.name != "compare":
+                known = ids.setdefault(target, set(re.findall(r'\bid="([^"]+)"', target.read_text(encoding="utf-8"))))
+                if fragment not in known:
+                    wrong.append(f"{file.relative_to(site)}: {address} (no such place)")
+    assert not wrong
+
+
+def test_results_sort_and_filter(reader, screenshot):
+    page = reader.open("results.html")
+    table = page.locator("table.cifar10_cnn").first
+    rows = table.locator("tbody tr:visible")
+    first = rows.first.inner_text()
+    button = table.get_by_role("button", name="train").nth(1)
+    button.click()
+    seconds = [
+        float(one)
+        for one in rows.locator("td:nth-child(6)").evaluate_all("all => all.map(c => c.dataset.value || 'NaN')")
+    ]
+    there = [one for one in seconds if one == one]
+    assert there == sorted(there) and seconds[: len(there)] == there, "missing figures come last"
+    button.click()
+    assert table.locator("th[aria-sort=descending]").count() == 1
+    assert rows.first.inner_text() != first
+    page.get_by_label("Filter rows").fill("keras jax")
+    assert rows.locator("th").all_inner_texts() == ["Keras on JAX"]
+    screenshot(page)
+    page.get_by_label("Filter rows").fill("")
+    assert rows.count() == 24
+
+
+def test_figures_lead_to_records_and_executed_notebooks(reader):
+    page = reader.open("results.html")
+    href = page.get_by_role("link", name="77.47 %").first.get_attribute("href")
+    assert href == "records/amd-epyc-2-cores/cifar10_cnn/full/pytorch.json"
+    page.locator("table").nth(1).get_by_role("link", name="PyTorch", exact=True).click()
+    page.wait_for_url("**/full/pytorch.html")
+    assert "epoch 10/10" in page.locator(".executed").inner_text()
+
+
+def test_theme_and_size_are_kept(reader):
+    page = reader.open("index.html")
+    background = "getComputedStyle(document.body).backgroundColor"
+    light = page.evaluate(background)
+    page.get_by_role("button", name="Change the theme").click()
+    page.get_by_role("button", name="Larger type").click()
+    dark = page.evaluate(background)
+    assert dark != light
+    page = reader.open("results.html")
+    assert page.evaluate(background) == dark
+    assert page.evaluate("getComputedStyle(document.documentElement).fontSize") == "20px"
+
+
+def test_concepts_show_chosen_frameworks(reader, screenshot):
+    page = reader.open("concepts/cifar10_cnn.html#pytorch+flax")
+    headings = page.locator("thead th:visible")
+    assert headings.all_inner_texts() == ["Concept", "PyTorch", "Flax"]
+    screenshot(page)
+    page.get_by_role("checkbox", name="Caffe2").check()
+    page.wait_for_function("location.hash === '#pytorch+flax+caffe2'")
+    assert headings.all_inner_texts() == ["Concept", "PyTorch", "Flax", "Caffe2"]
+    page.go_back()
+    page.wait_for_function("location.hash === '#pytorch+flax'")
+    assert headings.count() == 3
+    page.get_by_role("button", name="None").click()
+    assert headings.all_inner_texts() == ["Concept"]
+
+
+def test_without_scripts_all_but_the_comparison_is_there(browser, site):
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"file://{site}/concepts/cifar10_cnn.html")
+    assert page.locator("thead th:visible").count() == 19
+    page.goto(f"file://{site}/compare/cifar10_cnn.html")
+    assert "needs JavaScript" in page.locator("noscript").inner_text()
+    page.goto(f"file://{site}/frameworks/cifar10_cnn/flax.html")
+    assert "nnx.value_and_grad" in page.locator("main").inner_text()
+    context.close()
