@@ -1,4 +1,5 @@
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -10,11 +11,17 @@ SCREENSHOTS = ROOT / ".screenshots"  # to be looked at after the tests
 
 
 @pytest.fixture(scope="session")
-def site(tmp_path_factory) -> Path:
-    """The site of the committed records."""
+def built(tmp_path_factory) -> tuple[Path, float]:
+    """The site of the committed records, and the seconds that it took."""
     out = tmp_path_factory.mktemp("site") / "site"
+    started = time.perf_counter()
     build.write(out, RESULTS, None)
-    return out
+    return out, time.perf_counter() - started
+
+
+@pytest.fixture
+def site(built) -> Path:
+    return built[0]
 
 
 @pytest.fixture(scope="session")

@@ -40,10 +40,8 @@ def checkout(standin):
     return fill
 
 
-def test_built_in_time(tmp_path):
-    started = time.perf_counter()
-    build.write(tmp_path / "site", RESULTS, None)
-    assert time.perf_counter() - started <= 20
+def test_built_in_time(built):
+    assert built[1] <= 20
 
 
 def test_hundred_frameworks(checkout, standin, browser):
@@ -92,7 +90,8 @@ def test_whatever_is_in_catalog_notebook_and_record_stays_text(checkout, standin
     hrefs = [file.relative_to(root / "site").as_posix() for file in (root / "site").rglob("*.html")]
     for href in [*hrefs, "compare/cifar10_cnn.html#good+other"]:
         page = reader.open(href)
-        page.wait_for_load_state("networkidle")
+        if "#" in href:
+            page.wait_for_selector("#record article:nth-child(2)")
         assert page.title() != "taken" and page.locator("main img[src=x], [onerror], svg script").count() == 0, href
         assert page.locator("main script:not([type='application/json'])").count() == 0, href
         assert page.locator("a[href^=javascript]").count() == 0, href
@@ -173,17 +172,17 @@ def test_folder_with_something_else_is_left_alone(tmp_path):
 
 
 def test_failure_leaves_the_earlier_site(tmp_path, monkeypatch):
-    build.write(tmp_path / "site", RESULTS, None)
+    build.write(tmp_path / "site", tmp_path / "results", None)
     before = (tmp_path / "site" / "index.html").stat().st_mtime_ns
     monkeypatch.setattr("rosetta.site.results.write", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        build.write(tmp_path / "site", RESULTS, None)
+        build.write(tmp_path / "site", tmp_path / "results", None)
     assert (tmp_path / "site" / "index.html").stat().st_mtime_ns == before
     assert [file.name for file in tmp_path.iterdir()] == ["site"]
 
 
 def test_repository_gives_links_to_it(tmp_path):
-    build.write(tmp_path / "site", RESULTS, "https://github.com/someone/stone")
+    build.write(tmp_path / "site", tmp_path / "results", "https://github.com/someone/stone")
     page = (tmp_path / "site" / "frameworks" / "cifar10_cnn" / "flax.html").read_text()
     assert "https://colab.research.google.com/github/someone/stone/blob/main/notebooks/cifar10_cnn/flax.ipynb" in page
     assert "https://github.com/someone/stone/blob/main/notebooks/cifar10_cnn/flax.ipynb" in page

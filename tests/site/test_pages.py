@@ -9,7 +9,7 @@ from tests.site.browser import Reader
 PAGES = [
     "index.html",
     "compare/cifar10_cnn.html#pytorch+keras%5Bjax%5D+reference",
-    "concepts/cifar10_cnn.html",
+    "concepts/cifar10_cnn.html#pytorch+caffe2+keras2",
     "network/cifar10_cnn.html",
     "results.html",
     "frameworks/cifar10_cnn/keras.html",
@@ -122,6 +122,7 @@ def test_concepts_show_chosen_frameworks(reader, screenshot):
     page.wait_for_function("location.hash === '#pytorch+flax'")
     assert headings.count() == 3
     page.get_by_role("button", name="None").click()
+    page.wait_for_function("location.hash === '#none'")
     assert headings.all_inner_texts() == ["Concept"]
 
 
