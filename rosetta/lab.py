@@ -2,32 +2,32 @@
 
 import os
 import subprocess
-import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 from rosetta import catalog
 from rosetta.catalog import Row
 from rosetta.errors import RosettaError, Unavailable
 from rosetta.paths import ROOT
+from rosetta.run import environments
 from rosetta.run.kernels import Kernels, parse_given, write_kernelspec
 
+ENVIRONMENT = "lab"
 FOLDER = ROOT / ".jupyter"  # made anew each time; JUPYTER_PATH leads there
 
 
 def lab(names: list[str], python: list[str], arguments: list[str]) -> int:
-    """Make the environments that the rows need, register their kernels, and run JupyterLab until it ends; its exit code.
+    """Make the environments that the rows and JupyterLab need, register their kernels, run JupyterLab until it ends; its exit code.
 
     arguments: for JupyterLab. A row that this machine cannot run is told and left out; raises RosettaError if none is left.
     """
-    if find_spec("jupyterlab") is None:
-        raise RosettaError("JupyterLab is not installed here: uv run --extra lab run_all.py lab")
     rows = one_a_kernel(catalog.load().select(next(iter(catalog.load().tasks)), names))
     registered = register(rows, Kernels(parse_given(python)), FOLDER)
     if not registered:
         raise RosettaError("none of these rows can run on this machine")
     print(f"kernels: {', '.join(registered)}; choose one by the name of the notebook's framework")
-    command = [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={ROOT}", *arguments]
+    jupyter = environments.load(ENVIRONMENT)  # its own: what it brings would slow down the start of every run
+    jupyter.provision(FOLDER / "install.log")
+    command = [str(jupyter.python), "-m", "jupyterlab", f"--ServerApp.root_dir={ROOT}", *arguments]
     path = os.pathsep.join(filter(None, (str(FOLDER), os.environ.get("JUPYTER_PATH"))))
     try:
         return subprocess.call(command, cwd=ROOT, env=os.environ | {"JUPYTER_PATH": path})

@@ -131,7 +131,7 @@ def test_pins_are_hashed_and_name_no_index():
     from rosetta.run import environments
 
     names = environments.names()
-    assert len(names) == 9
+    assert len(names) == 10
     for name in names:
         folder = environments.load(name).folder
         lock = (folder / "requirements.txt").read_text()

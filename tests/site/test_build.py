@@ -44,6 +44,13 @@ def test_built_in_time(built):
     assert built[1] <= 20
 
 
+def test_committed_pictures_are_those_of_the_records(site):
+    committed = {file.name: file.read_text() for file in (RESULTS / "pictures").glob("*.svg")}
+    assert committed == {file.name: file.read_text() for file in (site / "pictures").glob("*.svg")}, (
+        "draw them anew: uv run --extra site run_all.py report --pictures"
+    )
+
+
 def test_hundred_frameworks(checkout, standin, browser):
     root = checkout([f"framework{number}" for number in range(100)])
     started = time.perf_counter()
