@@ -57,7 +57,7 @@ def write(pages: Pages, task: Task, key: str, folder: Path) -> None:
         notebook={
             "href": addresses.relative(copy, href),
             "name": program.path.name,
-            "path": path,
+            "key": key,
             "source": f"{pages.repository}/blob/main/{path}" if pages.colab else None,
             "colab": f"{pages.colab}{path}" if pages.colab else None,
         },
