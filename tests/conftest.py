@@ -23,3 +23,15 @@ def standin(tmp_path):
 def missing():
     """What a test does about something this machine lacks: a skip with its reason for users, a failure in CI."""
     return pytest.fail if IN_CI else pytest.skip
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """One Chromium for all tests that read pages."""
+    from tests.site.browser import CHROMIUM, chromium
+
+    if CHROMIUM is None:
+        reason = "no Chromium on this machine: install it with the system's package manager"
+        (pytest.fail if IN_CI else pytest.skip)(reason)
+    with chromium() as running:
+        yield running

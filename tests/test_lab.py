@@ -16,7 +16,6 @@ from rosetta import catalog
 from rosetta.lab import one_a_kernel, register
 from rosetta.paths import ENVIRONMENTS, NOTEBOOKS
 from rosetta.run.kernels import Kernels
-from tests.site.browser import CHROMIUM, chromium
 
 
 def test_a_kernel_for_each_framework_and_environment():
@@ -39,10 +38,8 @@ def test_none_left_is_an_error(standin):
 
 
 @pytest.mark.timeout(240)
-def test_jupyterlab_lists_kernels_by_framework_and_shows_headings(standin, tmp_path, missing):
+def test_jupyterlab_lists_kernels_by_framework_and_shows_headings(standin, tmp_path, browser):
     """Started for real, on one of the collection's notebooks."""
-    if CHROMIUM is None:
-        missing("no Chromium on this machine: install it with the system's package manager")
     shutil.copytree(ENVIRONMENTS / "lab", standin.root / "environments" / "lab", ignore=shutil.ignore_patterns(".*"))
     shutil.copy(NOTEBOOKS / "cifar10_cnn" / "flax.ipynb", standin.root / "notebooks" / "cifar10_cnn" / "good.ipynb")
     with socket.socket() as free:
@@ -62,11 +59,11 @@ def test_jupyterlab_lists_kernels_by_framework_and_shows_headings(standin, tmp_p
     try:
         found = kernelspecs(port, process, tmp_path / "log")
         assert found["rosetta-good"]["display_name"] == "good" and found["rosetta-silent"]["display_name"] == "silent"
-        with chromium() as browser:
-            page = browser.new_page()
-            page.goto(f"http://127.0.0.1:{port}/lab/tree/notebooks/cifar10_cnn/good.ipynb?token=t")
-            page.get_by_role("heading", name="Flax: a CNN on CIFAR-10").wait_for(timeout=60_000)
-            page.get_by_role("heading", name="Parameters").wait_for()
+        page = browser.new_page()
+        page.goto(f"http://127.0.0.1:{port}/lab/tree/notebooks/cifar10_cnn/good.ipynb?token=t")
+        page.get_by_role("heading", name="Flax: a CNN on CIFAR-10").wait_for(timeout=60_000)
+        page.get_by_role("heading", name="Parameters").wait_for()
+        page.close()
     finally:
         os.killpg(process.pid, signal.SIGINT)
         time.sleep(0.3)

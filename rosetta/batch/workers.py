@@ -3,7 +3,7 @@
 import contextlib
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import CancelledError, ThreadPoolExecutor, as_completed, wait
+from concurrent.futures import FIRST_COMPLETED, CancelledError, ThreadPoolExecutor, wait
 from queue import SimpleQueue
 from typing import TypeVar
 
@@ -14,6 +14,7 @@ from rosetta.errors import SlotLost
 from rosetta.interrupts import terminate_as_interrupt
 from rosetta.run.devices import Slot
 
+NOTICE_S = 0.5  # after which an interrupt is noticed at the latest
 LOOK_S = 0.1  # how often an interrupt looks for processes to kill
 
 Item = TypeVar("Item")
@@ -70,10 +71,11 @@ class Workers:
         # NumPy's BLAS would start a thread a processor for each run, and these would wait for work by spinning
         limit = threadpool_limits(None if len(self.slots) == 1 else 1)
         with limit, terminate_as_interrupt(), ThreadPoolExecutor(len(self.slots)) as pool:
-            waiting = [pool.submit(function, item) for item in items]
+            waiting = {pool.submit(function, item) for item in items}
             try:
-                for finished in as_completed(waiting):
-                    yield finished.result()
+                while waiting:  # again and again: a signal that comes just as Python begins to wait is noticed after it
+                    ended, waiting = wait(waiting, NOTICE_S, FIRST_COMPLETED)
+                    yield from (one.result() for one in ended)
             except BaseException:
                 self._interrupted.set()
                 while wait(waiting, LOOK_S).not_done:  # a thread may have been about to start its process

@@ -1,4 +1,3 @@
-import os
 import time
 from pathlib import Path
 
@@ -22,17 +21,6 @@ def built(tmp_path_factory) -> tuple[Path, float]:
 @pytest.fixture
 def site(built) -> Path:
     return built[0]
-
-
-@pytest.fixture(scope="session")
-def browser():
-    from tests.site.browser import CHROMIUM, chromium
-
-    if CHROMIUM is None:
-        reason = "no Chromium on this machine: install it with the system's package manager"
-        (pytest.fail if os.environ.get("CI") else pytest.skip)(reason)
-    with chromium() as running:
-        yield running
 
 
 @pytest.fixture
