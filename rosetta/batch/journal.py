@@ -20,6 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from rosetta import records
 from rosetta.errors import RosettaError
 from rosetta.records import Record
+from rosetta.run.child import sockets
 from rosetta.run.execute import PREFIX, Progress
 
 FOLDER = ".batches"
@@ -219,7 +220,11 @@ def _free(parent: Path, name: str) -> Path:
 def sweep(results: Path) -> None:
     """Remove what runs have left whose runner was killed. Call it while no other runner is at work there."""
     for left in [*(results / FOLDER).glob(f"*/{PREFIX}*"), *results.glob(".*.tmp"), *results.glob("*/*/*/.*.tmp")]:
-        shutil.rmtree(left) if left.is_dir() else left.unlink()
+        if left.is_dir():
+            shutil.rmtree(left)
+            shutil.rmtree(sockets(left), ignore_errors=True)
+        else:
+            left.unlink()
 
 
 def find(results: Path, name: str) -> Path:

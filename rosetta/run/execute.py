@@ -125,7 +125,7 @@ def _supervise(run: Run, cookie: str, plan: Plan, slot: Slot, watch: Watcher) ->
     """Start the child, follow it to its end, and leave no process of it behind."""
     env = os.environ | {COOKIE: cookie, "JUPYTER_PATH": str(run.folder), "PYDEVD_DISABLE_FILE_VALIDATION": "1"}
     env.pop("VIRTUAL_ENV", None)  # it would leak into the kernel
-    sockets(run.folder).mkdir()
+    sockets(run.folder).mkdir(mode=0o700)
     child = subprocess.Popen(
         [sys.executable, "-m", "rosetta.run.child", str(run.folder)],
         cwd=ROOT,

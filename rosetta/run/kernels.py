@@ -78,7 +78,7 @@ def write_kernelspec(
 ) -> None:
     """A kernelspec below ``folder``, which JUPYTER_PATH must then name; ``variables`` come on top of the kernel's own."""
     spec = folder / "kernels" / name
-    spec.mkdir(parents=True, exist_ok=True)
+    spec.mkdir(parents=True)
     argv = [str(kernel.python), "-m", "ipykernel_launcher", "-f", "{connection_file}"]
     described = {"argv": argv, "display_name": title, "language": "python", "env": kernel.variables | variables}
     (spec / "kernel.json").write_text(json.dumps(described, indent=1))
