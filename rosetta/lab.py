@@ -1,6 +1,7 @@
 """What ``run_all.py lab`` does: JupyterLab with a kernel for every framework, each listed by its name."""
 
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -20,7 +21,8 @@ def lab(names: list[str], python: list[str], arguments: list[str]) -> int:
 
     arguments: for JupyterLab. A row that this machine cannot run is told and left out; raises RosettaError if none is left.
     """
-    rows = one_a_kernel(catalog.load().select(next(iter(catalog.load().tasks)), names))
+    known = catalog.load()
+    rows = one_a_kernel(known.select(next(iter(known.tasks)), names))
     registered = register(rows, Kernels(parse_given(python)), FOLDER)
     if not registered:
         raise RosettaError("none of these rows can run on this machine")
@@ -43,7 +45,8 @@ def one_a_kernel(rows: list[Row]) -> list[Row]:
 def register(rows: list[Row], kernels: Kernels, folder: Path) -> list[str]:
     """A kernelspec for each row, where ``folder`` is on JUPYTER_PATH; returns the titles of those that could be had."""
     titles = []
-    folder.mkdir(exist_ok=True)
+    shutil.rmtree(folder, ignore_errors=True)  # what an earlier call has registered
+    folder.mkdir()
     for row in rows:
         print(f"{row.title}: environment {row.environment}", flush=True)
         try:
