@@ -49,14 +49,14 @@ def draw(rows: list[Row], column: Column) -> list[Picture]:
 
 def _epochs(present: list[tuple[Row, list[Record]]], column: Column) -> Picture | None:
     """First against steady epoch, in seconds; the line of a steady epoch reaches from the fastest to the slowest seed."""
-    timed = [(row, runs) for row, runs in present if sample(runs, lambda record: record.metrics.steady_epoch_s)]
+    timed = [(row, runs, sample(runs, lambda record: record.metrics.steady_epoch_s)) for row, runs in present]
+    timed = [(row, runs, steady) for row, runs, steady in timed if steady]
     if not timed:
         return None
 
     def plot(axes: Axes) -> None:
-        for place, (_, runs) in enumerate(timed):
+        for place, (_, runs, steady) in enumerate(timed):
             first = sample(runs, lambda record: record.metrics.first_epoch_s)
-            steady = sample(runs, lambda record: record.metrics.steady_epoch_s)
             axes.plot([steady.low, steady.high], [place, place], color=STEADY, linewidth=3, alpha=0.4)
             axes.plot(
                 first.median, place, "o", markerfacecolor="none", color=FIRST, label="" if place else "first epoch"
@@ -66,10 +66,10 @@ def _epochs(present: list[tuple[Row, list[Record]]], column: Column) -> Picture 
         axes.set_xlabel("seconds an epoch (logarithmic)")
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         axes.xaxis.set_minor_formatter(FuncFormatter(lambda value, _: f"{value:g}" if f"{value:g}"[0] in "25" else ""))
-        _name_rows(axes, [row.title for row, _ in timed])
+        _name_rows(axes, [row.title for row, *_ in timed])
         axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, frameon=False)
 
-    seconds = [f"{row.title} {runs[0].metrics.steady_epoch_s:.3g}" for row, runs in timed]
+    seconds = [f"{row.title} {steady.median:.3g}" for row, _, steady in timed]
     return Picture(
         "epochs",
         f"Seconds of a steady epoch on {column.title}: {', '.join(seconds)}.",

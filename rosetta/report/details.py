@@ -44,6 +44,9 @@ AFTER_TRAIN = (
 )
 
 
+SCATTER = ["framework", "n", "median", "min", "max", "median among the values of all other rows"]
+
+
 def details(rows: list[Row], column: Column, results: Path, base: Path) -> str:
     """Every figure of a column's rows; links are relative to ``base``."""
     after = [quantity for quantity in AFTER_TRAIN if quantity.always or quantity.of(column.records)]
@@ -82,9 +85,6 @@ def across_seeds(rows: list[Row], column: Column) -> list[str]:
     return ["#### Accuracy across seeds and frameworks", markdown.table(SCATTER, body)] if body else []
 
 
-SCATTER = ["framework", "n", "median", "min", "max", "median among the values of all other rows"]
-
-
 @dataclass(frozen=True)
 class Scattered:
     """One row's accuracies, and whether their median lies outside what all other rows reach."""
@@ -101,12 +101,11 @@ def scatter(rows: list[Row], column: Column) -> list[Scattered]:
     found = [(row, accuracy) for row, accuracy in found if accuracy]
     if not any(len(accuracy) > 1 for _, accuracy in found):
         return []
-    return [
-        Scattered(
-            row, accuracy, *_place(accuracy.median, [v for other, all in found if other is not row for v in all.values])
-        )
-        for row, accuracy in found
-    ]
+    scattered = []
+    for row, accuracy in found:
+        others = [value for other, values in found if other is not row for value in values.values]
+        scattered.append(Scattered(row, accuracy, *_place(accuracy.median, others)))
+    return scattered
 
 
 def _place(median: float, others: list[float]) -> tuple[bool, str]:

@@ -40,14 +40,14 @@ def draw_pictures(catalog: Catalog, results: Path) -> list[Path]:
     from rosetta.report import charts  # here, because a batch does without matplotlib
 
     folder, found = results / pictures.FOLDER, [record for _, record in records.read_all(results)]
-    for old in folder.glob("*.svg"):
-        old.unlink()
     written = []
     for task in catalog.tasks:
         for column in columns(record for record in found if record.task == task):
             for picture in charts.draw(catalog.rows(task), column):
                 written.append(folder / pictures.file_name(task, column, picture.kind))
                 records.write_atomically(written[-1], picture.svg)
+    for old in set(folder.glob("*.svg")) - set(written):
+        old.unlink()
     return written
 
 
