@@ -30,9 +30,6 @@ class Program:
     intro: str  # Markdown
     sections: tuple[Section, ...]
 
-    def section(self, role: str) -> Section | None:
-        return next((section for section in self.sections if section.role == role), None)
-
 
 def notebook(path: Path) -> Program:
     """A notebook as its sections. Raises RosettaError where it does not keep to the order of cells that all share."""
