@@ -1,5 +1,6 @@
 """Executed notebooks as HTML, by nbconvert; what their outputs contain is sanitised: no script runs and nothing is fetched."""
 
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -15,10 +16,12 @@ TAGS = set(bleach.ALLOWED_TAGS) | {"br", "caption", "div", "h1", "h2", "h3", "h4
 TAGS |= {"kbd", "s", "small", "span", "sub", "sup", "table", "tbody", "td", "tfoot", "th", "thead", "tr"}
 
 
-def body(file: Path) -> Markup:
-    """A notebook with its outputs, as the inside of a page."""
+def body(file: Path, markup: Callable[[str], str]) -> Markup:
+    """A notebook with its outputs, as the inside of a page. markup: makes HTML of its Markdown, with links that hold on that page."""
+    exporter = _exporter()
+    exporter.register_filter("markdown2html", markup)
     try:
-        html, _ = _exporter().from_notebook_node(nbformat.read(file, as_version=4))
+        html, _ = exporter.from_notebook_node(nbformat.read(file, as_version=4))
     except (OSError, ValueError, nbformat.ValidationError) as error:
         raise RosettaError(f"{file.name} is not a notebook: {str(error).splitlines()[0]}") from None
     return Markup(html)

@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from rosetta import records
 from rosetta.catalog import PRESETS, Framework, Row
-from rosetta.paths import ROOT, from_root
+from rosetta.paths import NOTEBOOKS, ROOT, from_root
 from rosetta.records import Record
 from rosetta.report.figures import PERCENT, SECONDS
 from rosetta.roles import ROLES
@@ -71,7 +71,7 @@ def write(pages: Pages, task: Task, key: str, folder: Path) -> None:
         lessons=[pages.markup(lesson, LESSONS, href) for lesson in lessons],
         executed=shown
         and {
-            "body": executed.body(records.path(shown, folder).parent / shown.notebook.executed),
+            "body": _executed(pages, shown, records.path(shown, folder).parent / shown.notebook.executed, href),
             "where": f"{shown.title} on {shown.machine.name}, {shown.preset}, {shown.started:%Y-%m-%d}",
         },
         sections=[
@@ -113,8 +113,14 @@ def write_record(pages: Pages, record: Record, folder: Path) -> None:
         record={"title": record.title, "machine": record.machine.name, "preset": record.preset},
         json=Path(addresses.record(record)).name,
         ipynb=Path(addresses.record(record, ".ipynb")).name,
-        body=executed.body(notebook),
+        body=_executed(pages, record, notebook, href),
     )
+
+
+def _executed(pages: Pages, record: Record, notebook: Path, href: str) -> Markup:
+    """An executed notebook for the page at href. Its links were written where its source lies."""
+    source = NOTEBOOKS / record.task / notebook.name
+    return executed.body(notebook, lambda text: pages.markup(text, source, href))
 
 
 def _most_telling(found: list[Record]) -> Record | None:

@@ -162,13 +162,15 @@ def test_prose_keeps_raw_html_as_text_and_relinks_files():
     assert "<a>b</a>" in html and '<a href="https://example.org">c</a>' in html
 
 
-def test_executed_notebook_fetches_nothing(tmp_path):
+def test_executed_notebook_fetches_nothing_and_its_links_are_relinked(tmp_path):
     notebook = nbformat.v4.new_notebook(
-        cells=[nbformat.v4.new_markdown_cell("![x](https://example.org/a.png) [y](https://example.org)")]
+        cells=[nbformat.v4.new_markdown_cell("![x](https://example.org/a.png) [y](https://example.org) [z](a.md)")]
     )
     nbformat.write(notebook, tmp_path / "x.ipynb")
-    html = executed.body(tmp_path / "x.ipynb")
-    assert "example.org/a.png" not in html and 'href="https://example.org"' in html
+    html = executed.body(
+        tmp_path / "x.ipynb", lambda text: prose.markup(text, tmp_path, lambda file, _: f"../{file.stem}.html")
+    )
+    assert "example.org/a.png" not in html and 'href="https://example.org"' in html and 'href="../a.html"' in html
 
 
 def test_folder_with_something_else_is_left_alone(tmp_path):
