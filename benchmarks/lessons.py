@@ -16,9 +16,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from benchmarks.script import script
 from common.record import EPOCH_PATTERN
 from rosetta import catalog, plan
+from rosetta.run.kernels import Kernels
+from rosetta.speed import scripts
 
 TIMED = 1280  # images of an epoch
 AS_IT_IS = "as it is"
@@ -76,7 +77,8 @@ def main() -> None:
 
 def _output(planned: plan.Plan, edits) -> str:
     with tempfile.TemporaryDirectory() as folder:
-        return script(planned, Path(folder), edits)()
+        code = scripts.edited(scripts.cells(planned.row.notebook), edits)
+        return scripts.write(planned, code, Path(folder) / "script.py", Kernels()).run()
 
 
 def _accuracy(output: str) -> float:

@@ -16,9 +16,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from benchmarks.script import script
 from rosetta import catalog, plan
 from rosetta.paths import ROOT
+from rosetta.run.kernels import Kernels
+from rosetta.speed import scripts
 
 
 def main() -> None:
@@ -32,7 +33,9 @@ def main() -> None:
     print(f"{'row':<20} {'script, s':>22} {'run_all.py, s':>22} {'difference, s':>14}")
     for planned in plan.make(known, known.select(task, options.rows), options.preset, {}, gpu=False):
         with tempfile.TemporaryDirectory() as folder:
-            alone, through = script(planned, Path(folder)), _runner(planned, options.preset, Path(folder))
+            code = scripts.cells(planned.row.notebook)
+            alone = scripts.write(planned, code, Path(folder) / "script.py", Kernels()).run
+            through = _runner(planned, options.preset, Path(folder))
             alone(), through()  # warm-up: file cache, Theano's compiled modules
             pairs = [(_timed(alone), _timed(through)) for _ in range(options.repeats)]
         script_s, runner_s = zip(*pairs)

@@ -193,6 +193,40 @@ def crossload(
     )
 
 
+@app.command()
+def sweep(
+    names: Names = None,
+    task: TaskOption = None,
+    threads: Annotated[
+        str | None, typer.Option(metavar="1,2,...", help="Numbers of processors; 1, 2, 4 ... up to all when not given.")
+    ] = None,
+    batch_size: Annotated[str, typer.Option(metavar="16,64,...", help="Images a step.")] = "16,64,256,1024",
+    steps: Annotated[int, typer.Option(min=1, help="Steps that are timed at once.")] = 100,
+    repeats: Annotated[int, typer.Option(min=1, help="How often: the mean and the spread of so many.")] = 5,
+    data_dir: DataOption = None,
+    synthetic: SyntheticOption = False,
+    out: OutOption = None,
+    python: PythonOption = None,
+    gpus: GpusOption = None,
+) -> None:
+    """Time forward, forward and backward, and the whole training step for numbers of threads and batch sizes."""
+    from rosetta.speed import sweep as work
+
+    options = work.Options(
+        threads=work.numbers("--threads", threads) if threads else work.usual_threads(),
+        batch_sizes=work.numbers("--batch-size", batch_size),
+        steps=steps,
+        repeats=repeats,
+        task=task,
+        data_dir=data_dir,
+        synthetic=synthetic,
+        out=out,
+        python=tuple(python or ()),
+        gpus=gpus,
+    )
+    raise typer.Exit(_alone("sweep", lambda: work.sweep(names or [], options)))
+
+
 @app.command("list")
 def list_rows(task: TaskOption = None, python: PythonOption = None) -> None:
     """List the rows, their environments, and their state on this machine."""

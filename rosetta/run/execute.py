@@ -261,7 +261,7 @@ def _blank(plan: Plan, slot: Slot, kernels: Kernels) -> Record:
         preset=plan.preset,
         status="failed",
         started=datetime.now(UTC).replace(microsecond=0),
-        commit=_commit(),
+        commit=commit(),
         notebook=Notebook(path=from_root(row.notebook), sha256=content(row.notebook)),
         machine=slot.machine,
         threads=slot.threads,
@@ -292,7 +292,7 @@ def _last_words(line: str) -> str:
     return f" ({portable(line)[:200]})" if line else ""
 
 
-def _commit() -> Commit:
+def commit() -> Commit:
     """The commit that is checked out, and whether the code differs from it; what runs write is not looked at."""
     git = ["git", "-C", str(ROOT)]
     try:

@@ -1,0 +1,80 @@
+"""What runs in a framework's own process: ``python inside.py turns|phases SCRIPT [JSON]``. Python 3.6, standard library alone.
+
+Lines for whoever started it go to standard output and begin with MARK; what the script prints itself is in between.
+"""
+
+import json
+import os
+import runpy
+import sys
+import time
+
+MARK = "rosetta-speed "
+
+
+def tell(facts):
+    print("\n" + MARK + json.dumps(facts))
+    sys.stdout.flush()
+
+
+def wait():
+    """Until a line comes. No line any more: nobody wants the rest."""
+    if not sys.stdin.readline():
+        os._exit(0)
+
+
+def turns(script, options):
+    """Train, but wait for one's turn before every epoch; tell each epoch's seconds and loss."""
+    from common.record import EpochLog
+
+    made, noted = EpochLog.__init__, EpochLog.epoch
+
+    def start(log, epochs):
+        tell({"ready": True})
+        wait()
+        made(log, epochs)
+
+    def epoch(log, loss):
+        noted(log, loss)
+        tell({"seconds": log.epoch_s[-1], "loss": log.loss[-1]})
+        wait()
+        log._last = time.perf_counter()
+
+    EpochLog.__init__, EpochLog.epoch = start, epoch
+    runpy.run_path(script, run_name="__main__")
+
+
+def phases(script, options):
+    """Time the functions that the script leaves: for each batch size, ``repeats`` times ``steps`` calls of each phase.
+
+    The script has ``place(n)``, which returns n images and labels where the framework computes, functions of these two named as
+    ``options["phases"]``, which return the loss, and ``value(loss)``, which makes a number of it when the device has finished.
+    """
+    left = runpy.run_path(script, run_name="__main__")
+    for size in options["batch_sizes"]:
+        batch = left["place"](size)
+        for name in options["phases"]:  # compile, tune, warm up
+            _timed(left, left[name], batch, options["warm_up"])
+        found = {name: [] for name in options["phases"]}
+        for _ in range(options["repeats"]):  # the phases by turns: a machine's mood is shared by all
+            for name in options["phases"]:
+                found[name].append(_timed(left, left[name], batch, options["steps"]))
+        seconds = {name: [one[0] / options["steps"] for one in repeats] for name, repeats in found.items()}
+        tell(
+            {"batch_size": size, "seconds": seconds, "loss": {name: repeats[-1][1] for name, repeats in found.items()}}
+        )
+
+
+def _timed(left, phase, batch, steps):
+    """(seconds that the steps took, the last one's loss)."""
+    started = time.perf_counter()
+    for _ in range(steps):
+        loss = phase(*batch)
+    loss = left["value"](loss)
+    return time.perf_counter() - started, float(loss)
+
+
+if __name__ == "__main__":
+    sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
+    todo, script, options = sys.argv[1:]
+    {"turns": turns, "phases": phases}[todo](script, json.loads(options))

@@ -1,0 +1,68 @@
+"""A script at work in its framework's interpreter, and what ``inside`` tells of it."""
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from rosetta.errors import RosettaError
+from rosetta.run import machine
+from rosetta.run.devices import Slot
+from rosetta.run.kernels import thread_variables
+from rosetta.speed import inside
+from rosetta.speed.scripts import Script
+
+
+class Process:
+    """Runs a script as ``inside`` is told to; ``with`` it, nothing of it is left behind.
+
+    todo: one of inside's functions, with its options. log: the file for what goes to standard error.
+    """
+
+    def __init__(self, script: Script, slot: Slot, todo: str, options: dict, log: Path):
+        self._log = log
+        with log.open("ab") as errors:
+            self._process = subprocess.Popen(
+                [str(script.python), inside.__file__, todo, str(script.file), json.dumps(options)],
+                cwd=script.folder,
+                env=script.environment() | thread_variables(slot.threads) | slot.variables(),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                preexec_fn=lambda: os.sched_setaffinity(0, slot.processors or machine.processors()),
+                start_new_session=True,
+                text=True,
+            )
+
+    def __enter__(self) -> "Process":
+        return self
+
+    def __exit__(self, *_) -> None:
+        with suppress(ProcessLookupError):
+            self.signal(signal.SIGKILL)
+        self._process.wait()
+        self._process.stdin.close()
+        self._process.stdout.close()
+
+    def told(self) -> Iterator[dict]:
+        """What it tells until it ends, without what the script prints. Raises RosettaError if it fails."""
+        for line in self._process.stdout:
+            if line.startswith(inside.MARK):
+                yield json.loads(line[len(inside.MARK) :])
+        if self._process.wait():
+            raise RosettaError(f"its process failed: {self._last_words()}")
+
+    def go_on(self) -> None:
+        """Let it pass where it waits."""
+        self._process.stdin.write("\n")
+        self._process.stdin.flush()
+
+    def signal(self, number: int) -> None:
+        os.killpg(self._process.pid, number)
+
+    def _last_words(self) -> str:
+        said = self._log.read_text(errors="replace").strip().splitlines()
+        return said[-1][:300] if said else f"exit code {self._process.returncode}, and no message"

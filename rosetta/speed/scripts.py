@@ -1,0 +1,107 @@
+"""A notebook's code as a plain script in its row's own environment, with some cells replaced: what is measured without the runner."""
+
+import os
+import re
+import subprocess
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import nbformat
+
+from rosetta.catalog import Row
+from rosetta.errors import RosettaError
+from rosetta.paths import ROOT, from_root
+from rosetta.plan import Plan
+from rosetta.roles import ROLES
+from rosetta.run.kernels import Kernels
+
+Edit = tuple[str, str, str]  # role of a cell, what stands there, what is to stand there
+PROGRAMS = ROOT / "benchmarks"  # below it TASK/KIND/FRAMEWORK.py
+MARK = re.compile(r"^# %% (?P<after>after )?(?P<role>\w+)$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Script:
+    """A file to run: the interpreter, the variables and the folder that it needs."""
+
+    file: Path
+    python: Path
+    variables: dict[str, str]
+    folder: Path
+
+    def environment(self) -> dict[str, str]:
+        return {name: value for name, value in os.environ.items() if name != "VIRTUAL_ENV"} | self.variables
+
+    def run(self) -> str:
+        """To its end; what it prints. Raises CalledProcessError if it fails."""
+        command, env = [str(self.python), str(self.file)], self.environment()
+        done = subprocess.run(command, cwd=self.folder, env=env, check=True, stdout=subprocess.PIPE, text=True)
+        return done.stdout
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What a program has in place of a notebook's cells, and after them, by role."""
+
+    instead: dict[str, str]
+    after: dict[str, str]
+
+
+UNCHANGED = Changes({}, {})
+
+
+def program(kind: str, row: Row) -> Path:
+    return PROGRAMS / row.task / kind / f"{row.framework}.py"
+
+
+def changes(file: Path) -> Changes:
+    """The cells of a program: ``# %% ROLE`` begins what stands instead of the notebook's cell, ``# %% after ROLE`` what follows it.
+
+    Raises RosettaError where there is no such file, or a role that notebooks do not have.
+    """
+    try:
+        text = file.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise RosettaError(f"there is no {from_root(file)}: this framework cannot be measured so yet") from None
+    marks = list(MARK.finditer(text))
+    found = Changes({}, {})
+    for mark, following in zip(marks, [*marks[1:], None]):
+        if mark["role"] not in {role.name for role in ROLES}:
+            raise RosettaError(f"{from_root(file)}: notebooks have no cell {mark['role']}")
+        code = text[mark.end() : following.start() if following else None].strip()
+        (found.after if mark["after"] else found.instead)[mark["role"]] = code
+    return found
+
+
+def cells(notebook: Path) -> dict[str, str]:
+    """A notebook's code by role, in its order."""
+    read = nbformat.read(notebook, as_version=4)
+    return {cell.metadata.tags[0]: cell.source for cell in read.cells if cell.cell_type == "code"}
+
+
+def changed(code: dict[str, str], change: Changes) -> dict[str, str]:
+    """The cells of a notebook with a program's changes."""
+    return {
+        role: "\n\n\n".join([change.instead.get(role, source), *filter(None, [change.after.get(role)])])
+        for role, source in code.items()
+    }
+
+
+def edited(code: dict[str, str], edits: Iterable[Edit]) -> dict[str, str]:
+    """The cells with parts of them replaced. Raises LookupError for a part that does not stand there."""
+    code = dict(code)
+    for role, before, after in edits:
+        if before not in code[role]:
+            raise LookupError(f"the cell {role} does not hold {before}")
+        code[role] = code[role].replace(before, after)
+    return code
+
+
+def write(planned: Plan, code: dict[str, str], file: Path, kernels: Kernels) -> Script:
+    """Make a script of cells, with the plan's parameters put where papermill puts them."""
+    kernel = kernels.get(planned.row.environment, planned.row.imports, file.with_suffix(".install.log"))
+    given = "\n".join(f"{name} = {value!r}" for name, value in planned.parameters.items())
+    first, *others = code.values()
+    file.write_text("\n\n".join([first, given, *others]) + "\n", encoding="utf-8")
+    return Script(file, kernel.python, kernel.variables, planned.row.notebook.parent)
