@@ -1,43 +1,47 @@
-"""Every row's notebook against another way to train the same network in the same framework, an epoch each by turns.
+"""Every row's notebook against itself with other cells or other variables: both train by turns, an epoch each.
 
-    uv run benchmarks/against.py fastest|as_in_2018 [ROW ...] [--steps 50] [--epochs 6] [--threads N]
+    uv run benchmarks/against.py fastest|as_in_2018 [ROW ...]
+    uv run benchmarks/against.py variables --set NAME=VALUE [--set ...] [ROW ...]
 
-fastest: the fastest idiomatic loop we could write or find documented. as_in_2018: the loop as it was usual then.
-The programs are the cells that differ, in benchmarks/TASK/KIND/; all other cells are the notebook's own. Prints milliseconds a step
-in epochs after the first, median (min - max), and how many times as long the notebook takes; results/MACHINE/speed/KIND.json keeps it.
+fastest: the fastest idiomatic loop that we could write or find documented. as_in_2018: the loop as it was usual then. The cells that
+differ are in benchmarks/TASK/KIND/; all others are the notebook's own. variables: the same cells with these environment variables;
+NAME= is without it. Prints milliseconds a step in the epochs after the first, median (min - max), and how many times as long the
+notebook takes; results/MACHINE/speed/KIND.json keeps it.
 """
 
 import argparse
-import statistics
 import sys
-import tempfile
-from datetime import UTC, datetime
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from rosetta import catalog, plan, records
+from rosetta import catalog, plan
+from rosetta.catalog import Row
 from rosetta.errors import RosettaError, Unavailable
 from rosetta.paths import RESULTS
 from rosetta.run import devices
-from rosetta.run.execute import commit
 from rosetta.run.kernels import Kernels, parse_given
-from rosetta.speed import pairs, scripts
+from rosetta.speed import kept, pairs, scripts
+from rosetta.speed.figures import spread
 
-KINDS = ("fastest", "as_in_2018")
+VARIABLES = "variables"
+KINDS = ("fastest", "as_in_2018", VARIABLES)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("kind", choices=KINDS)
     parser.add_argument("rows", nargs="*")
-    parser.add_argument("--steps", type=int, default=50, help="of an epoch")
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", dest="variables")
+    parser.add_argument("--steps", type=int, default=50, help="of an epoch; a tenth of it where steps take seconds")
     parser.add_argument("--epochs", type=int, default=6)
     parser.add_argument("--threads", type=int)
     parser.add_argument("--synthetic", action="store_true")
     parser.add_argument("--python", action="append", default=[], metavar="ENV=PATH")
     parser.add_argument("--out", type=Path, default=RESULTS)
     options = parser.parse_args()
+    if (options.kind == VARIABLES) != bool(options.variables):
+        parser.error(f"--set belongs to {VARIABLES}, and {VARIABLES} needs it")
     try:
         sys.exit(measure(options))
     except RosettaError as error:
@@ -47,58 +51,44 @@ def main() -> None:
 def measure(options: argparse.Namespace) -> int:
     """Measure the rows one after the other; 1 if one could not be."""
     known, kernels = catalog.load(), Kernels(parse_given(options.python))
-    rows = known.select(next(iter(known.tasks)), options.rows)
-    if not options.rows:
-        rows = [row for row in rows if scripts.program(options.kind, row).is_file()]
     slot = devices.timed(gpus=None, threads=options.threads)[0]
-    file = options.out / slot.machine.name / "speed" / f"{options.kind}.json"
-    failed = 0
-    print(f"{'row':<20} {'notebook, ms a step':>24} {'other, ms a step':>24} {'notebook / other':>22}")
-    for row in rows:
+    file = kept.path(options.out, slot.machine.name, options.kind)
+    found, failed = kept.read(pairs.Pairs, file), 0
+    print(f"{'row':<22} {'notebook, ms a step':>26} {'other, ms a step':>26} {'notebook / other':>22}")
+    for row in _rows(known, options):
         try:
-            pair = _pair(known, row, options, kernels, slot)
+            pair = pairs.measure(_plan(known, row, options, slot), _other(row, options), slot, kernels)
         except (RosettaError, Unavailable) as error:
             failed = 1
-            print(f"{row.name:<20} {error}", flush=True)
+            print(f"{row.name:<22} {error}", flush=True)
             continue
-        kept = pairs.read(file)
-        kept.add(pair)
-        file.parent.mkdir(parents=True, exist_ok=True)
-        records.write_atomically(file, kept.model_dump_json(indent=1) + "\n")
-        both = [_spread(pair.step_ms(seconds), 1) for seconds in (pair.notebook_s, pair.other_s)]
-        print(f"{row.name:<20} {both[0]:>24} {both[1]:>24} {_spread(pair.ratios, 2):>22}", flush=True)
+        found.add(pair)
+        kept.write(found, file)
+        notebook, other = (spread(pair.step_ms(seconds), 1) for seconds in (pair.notebook_s, pair.other_s))
+        print(f"{row.name:<22} {notebook:>26} {other:>26} {spread(pair.ratios, 2):>22}", flush=True)
     return failed
 
 
-def _pair(known: catalog.Catalog, row: catalog.Row, options: argparse.Namespace, kernels: Kernels, slot) -> pairs.Pair:
-    change = scripts.changes(scripts.program(options.kind, row))
-    batch_size = known.task(row.task).parameters()["BATCHSIZE"]
-    size = {"EPOCHS": options.epochs, "N_TRAIN": options.steps * batch_size, "N_TEST": 500}
-    (planned,) = plan.make(known, [row], "smoke", size, gpu=slot.gpu is not None, synthetic=options.synthetic)
-    code = scripts.cells(row.notebook)
-    with tempfile.TemporaryDirectory(prefix="rosetta-") as name:
-        folder = Path(name)
-        own = scripts.write(planned, code, folder / "notebook.py", kernels)
-        other = scripts.write(planned, scripts.changed(code, change), folder / "other.py", kernels)
-        notebook_epochs, other_epochs = pairs.alternate((own, other), slot, options.epochs, folder)
-    return pairs.Pair(
-        row=row.name,
-        title=row.title,
-        batch_size=batch_size,
-        steps=options.steps,
-        notebook_s=[epoch.seconds for epoch in notebook_epochs],
-        other_s=[epoch.seconds for epoch in other_epochs],
-        notebook_loss=[epoch.loss for epoch in notebook_epochs],
-        other_loss=[epoch.loss for epoch in other_epochs],
-        synthetic=options.synthetic,
-        measured=datetime.now(UTC).replace(microsecond=0),
-        commit=commit(),
-        machine=slot.machine,
-    )
+def _rows(known: catalog.Catalog, options: argparse.Namespace) -> list[Row]:
+    """Those that are named, or all that have a program of this kind."""
+    rows = known.select(next(iter(known.tasks)), options.rows)
+    if options.rows or options.kind == VARIABLES:
+        return rows
+    return [row for row in rows if scripts.program(options.kind, row).is_file()]
 
 
-def _spread(numbers: list[float], digits: int) -> str:
-    return f"{statistics.median(numbers):.{digits}f} ({min(numbers):.{digits}f} - {max(numbers):.{digits}f})"
+def _plan(known: catalog.Catalog, row: Row, options: argparse.Namespace, slot: devices.Slot) -> plan.Plan:
+    slow = row.slow_on_cpu is not None and slot.gpu is None
+    steps = max(options.steps // 10, 1) if slow else options.steps
+    images = steps * known.task(row.task).parameters()["BATCHSIZE"]
+    size = {"EPOCHS": options.epochs, "N_TRAIN": images, "N_TEST": 500}
+    return plan.make(known, [row], "smoke", size, gpu=slot.gpu is not None, synthetic=options.synthetic)[0]
+
+
+def _other(row: Row, options: argparse.Namespace) -> pairs.Other:
+    if options.kind == VARIABLES:
+        return pairs.Other(variables=dict(one.partition("=")[::2] for one in options.variables))
+    return pairs.Other(change=scripts.changes(scripts.program(options.kind, row)))
 
 
 if __name__ == "__main__":

@@ -208,23 +208,23 @@ def sweep(
     out: OutOption = None,
     python: PythonOption = None,
     gpus: GpusOption = None,
+    plot: Annotated[bool, typer.Option("--plot", help="Draw the picture, too.")] = False,
 ) -> None:
     """Time forward, forward and backward, and the whole training step for numbers of threads and batch sizes."""
-    from rosetta.speed import sweep as work
+    from rosetta.speed import command
+    from rosetta.speed.sweep import Protocol
 
-    options = work.Options(
-        threads=work.numbers("--threads", threads) if threads else work.usual_threads(),
-        batch_sizes=work.numbers("--batch-size", batch_size),
-        steps=steps,
-        repeats=repeats,
-        task=task,
-        data_dir=data_dir,
-        synthetic=synthetic,
-        out=out,
-        python=tuple(python or ()),
-        gpus=gpus,
+    options = command.Options(
+        command.numbers("--threads", threads) if threads else command.usual_threads(),
+        Protocol(command.numbers("--batch-size", batch_size), steps, repeats, synthetic),
+        task,
+        data_dir,
+        out,
+        tuple(python or ()),
+        gpus,
+        plot,
     )
-    raise typer.Exit(_alone("sweep", lambda: work.sweep(names or [], options)))
+    raise typer.Exit(_alone("sweep", lambda: command.sweep(names or [], options)))
 
 
 @app.command("list")

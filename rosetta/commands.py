@@ -38,20 +38,23 @@ def list_rows(task: str | None, python: list[str]) -> None:
 
 def write_report(out: Path | None, pictures: bool) -> None:
     """Write the pages anew from what is on disk, and draw the pictures where asked to."""
+    from rosetta.speed import page as performance
     from rosetta.verify import page  # here, because it brings NumPy
 
     known, results = catalog.load(), out.absolute() if out else RESULTS
     written = []
     if pictures:
-        with _needs_extra("report --pictures"):
+        with needs_extra("report --pictures"):
             written += tables.draw_pictures(known, results)
     written += [tables.write(known, results), page.write(known, results)]
+    if results == RESULTS:
+        written.append(performance.write(known, results))
     for file in written:
         print(portable(str(file)))
 
 
 @contextmanager
-def _needs_extra(command: str) -> Iterator[None]:
+def needs_extra(command: str) -> Iterator[None]:
     """One line about what is not installed, for a command that needs the extra ``site``."""
     try:
         yield
@@ -63,7 +66,7 @@ def _needs_extra(command: str) -> Iterator[None]:
 
 def write_site(to: Path, out: Path | None, repository: str | None) -> None:
     """Write the site of the records below ``out``."""
-    with _needs_extra("site"):
+    with needs_extra("site"):
         from rosetta.site import build
     started = time.perf_counter()
     first = build.write(to.absolute(), out.absolute() if out else RESULTS, repository)

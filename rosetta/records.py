@@ -74,6 +74,7 @@ class Metrics(Part):
     first_epoch_s: float | None = None  # holds compilation and warm-up
     steady_epoch_s: float | None = None  # median of the epochs after the first
     images_per_s: float | None = None  # training images in a steady epoch, or in the only one
+    start_s: float | None = None  # from the start of the run's process to the first cell: papermill and the kernel
     setup_s: float | None = None  # imports and device
     data_s: float | None = None
     build_s: float | None = None  # model, weights, loss and optimizer

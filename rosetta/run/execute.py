@@ -114,11 +114,11 @@ def _execute(run: Run, plan: Plan, slot: Slot, kernels: Kernels, watch: Watcher)
     write_kernelspec(folder, kernel, variables)
     Job(from_root(plan.row.notebook), plan.parameters, slot.processors).write(folder)
     watch(Progress("starting"))
-    started = time.monotonic()
+    launched, started = datetime.now(UTC), time.monotonic()
     how, telemetry = _supervise(run, cookie, plan, slot, watch)
     run.record.metrics.wall_s = round(time.monotonic() - started, 3)
     run.record.telemetry = telemetry.fill(run.record.metrics, run.record.dataset.n_train)
-    return _complete(run, plan, how)
+    return _complete(run, plan, how, launched)
 
 
 def _supervise(run: Run, cookie: str, plan: Plan, slot: Slot, watch: Watcher) -> tuple[Ending, RunMeter]:
@@ -187,7 +187,7 @@ class Output:
             file.close()
 
 
-def _complete(run: Run, plan: Plan, how: Ending) -> Run:
+def _complete(run: Run, plan: Plan, how: Ending, launched: datetime) -> Run:
     """Fill the record from the executed notebook and decide how the run ended."""
     notebook = _read_executed(run.executed)
     if notebook:
@@ -196,6 +196,8 @@ def _complete(run: Run, plan: Plan, how: Ending) -> Run:
     where = notebook.stopped_in() if notebook else None
     if notebook:
         _fill(run.record, facts or {}, notebook.seconds())
+        began = notebook.began()
+        run.record.metrics.start_s = round((began - launched).total_seconds(), 4) if began else None
     outcome = Outcome.read(run.folder)
     if how.timed_out:
         return _ended(run, "timeout", f"stopped after {plan.timeout_s:g} s, its limit (--timeout sets another)")

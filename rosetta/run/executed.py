@@ -1,6 +1,7 @@
 """Reads what an executed notebook holds: its record output, seconds of each cell, where it stopped."""
 
 import json
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,11 @@ class ExecutedNotebook:
             if field and duration is not None:
                 found[field] = round(found.get(field, 0.0) + duration, 4)
         return found
+
+    def began(self) -> datetime | None:
+        """When the kernel took the first cell."""
+        times = [cell["metadata"].get("papermill", {}).get("start_time") for cell in self.cells]
+        return min((datetime.fromisoformat(time) for time in times if time), default=None)
 
     def stopped_in(self) -> str | None:
         """The role of the cell that raised, or that never got its reply because the kernel ended."""

@@ -31,7 +31,9 @@ class Script:
     folder: Path
 
     def environment(self) -> dict[str, str]:
-        return {name: value for name, value in os.environ.items() if name != "VIRTUAL_ENV"} | self.variables
+        """This process's variables and its own; those that are empty are left out."""
+        together = os.environ | self.variables
+        return {name: value for name, value in together.items() if value and name != "VIRTUAL_ENV"}
 
     def run(self) -> str:
         """To its end; what it prints. Raises CalledProcessError if it fails."""

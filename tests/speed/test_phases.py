@@ -25,9 +25,9 @@ def slot() -> devices.Slot:
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 def test_phases_are_those_of_a_step(row, slot, missing):
     """Without dropout all three see the same loss before the update, and the update lowers it."""
-    options = sweep.Options([2], SIZES, steps=1, repeats=2, synthetic=not os.environ.get("ROSETTA_DATA"))
+    protocol = sweep.Protocol(SIZES, steps=1, repeats=2, synthetic=not os.environ.get("ROSETTA_DATA"))
     try:
-        found = list(sweep.points(row, TASK, slot, options, Kernels(), DROPOUT=False, LR=0.05))
+        found = list(sweep.points(row, TASK, slot, protocol, Kernels(), DROPOUT=False, LR=0.05))
     except Unavailable as reason:
         missing(str(reason))
     assert [point.batch_size for point in found] == SIZES
