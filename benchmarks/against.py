@@ -18,6 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from rosetta import catalog, plan
 from rosetta.catalog import Row
 from rosetta.errors import RosettaError, Unavailable
+from rosetta.interrupts import terminate_as_interrupt
 from rosetta.paths import RESULTS
 from rosetta.run import devices
 from rosetta.run.kernels import Kernels, parse_given
@@ -43,9 +44,12 @@ def main() -> None:
     if (options.kind == VARIABLES) != bool(options.variables):
         parser.error(f"--set belongs to {VARIABLES}, and {VARIABLES} needs it")
     try:
-        sys.exit(measure(options))
+        with terminate_as_interrupt():
+            sys.exit(measure(options))
     except RosettaError as error:
         sys.exit(f"against.py: {error}")
+    except KeyboardInterrupt:
+        sys.exit("against.py: interrupted; what was measured is kept")
 
 
 def measure(options: argparse.Namespace) -> int:

@@ -19,6 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from rosetta import catalog, plan, records
 from rosetta.errors import RosettaError
+from rosetta.interrupts import terminate_as_interrupt
 from rosetta.paths import RESULTS, ROOT
 from rosetta.records import Record
 from rosetta.run import devices
@@ -39,9 +40,12 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=RESULTS)
     options = parser.parse_args()
     try:
-        sys.exit(measure(options))
+        with terminate_as_interrupt():
+            sys.exit(measure(options))
     except RosettaError as error:
         sys.exit(f"startup.py: {error}")
+    except KeyboardInterrupt:
+        sys.exit("startup.py: interrupted; what was measured is kept")
 
 
 def measure(options: argparse.Namespace) -> int:

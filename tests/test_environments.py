@@ -117,7 +117,18 @@ def test_user_variables_win(environment, monkeypatch):
     tiny = environment()
     tiny.recipe.variables.update(THEANO_FLAGS="base_compiledir={folder}/.cache", OMP_NUM_THREADS="1")
     monkeypatch.setenv("OMP_NUM_THREADS", "7")
-    assert tiny.variables() == {"THEANO_FLAGS": f"base_compiledir={tiny.folder}/.cache"}
+    assert tiny.variables(locked=True) == {"THEANO_FLAGS": f"base_compiledir={tiny.folder}/.cache"}
+
+
+def test_variables_for_a_processor_and_for_the_locked_packages(environment, monkeypatch):
+    tiny = environment()
+    tiny.recipe.variables_on.update(AuthenticAMD={"MKL_DEBUG_CPU_TYPE": "5"})
+    tiny.recipe.variables_of_lock.update(XLA_FLAGS="--new")
+    monkeypatch.setattr("rosetta.run.machine.vendor", lambda: "AuthenticAMD")
+    assert tiny.variables(locked=False) == {"MKL_DEBUG_CPU_TYPE": "5"}
+    assert tiny.variables(locked=True) == {"MKL_DEBUG_CPU_TYPE": "5", "XLA_FLAGS": "--new"}
+    monkeypatch.setattr("rosetta.run.machine.vendor", lambda: "GenuineIntel")
+    assert tiny.variables(locked=True) == {"XLA_FLAGS": "--new"}
 
 
 def test_broken_recipe_is_one_line(standin):

@@ -88,7 +88,13 @@ def check(record: Record, log: str, floor: bool) -> None:
     assert metrics.epoch_accuracy[-1] == metrics.accuracy, (
         "training went on after the last test, or dropout was left on"
     )
-    assert metrics.train_s > 0 and metrics.data_s > 0 and metrics.build_s > 0 and metrics.evaluate_s > 0
+    assert (
+        metrics.start_s > 0
+        and metrics.train_s > 0
+        and metrics.data_s > 0
+        and metrics.build_s > 0
+        and metrics.evaluate_s > 0
+    )
     if len(metrics.loss) > 1:
         assert metrics.loss[-1] < metrics.loss[0]
     else:

@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from rosetta.catalog import unknown
 from rosetta.errors import RosettaError, Unavailable
 from rosetta.paths import ENVIRONMENTS, portable
-from rosetta.run import interpreters
+from rosetta.run import interpreters, machine
 
 OLDEST_PYTHON_OF_UV = (3, 8)  # uv downloads CPython from here on; older ones must be on the machine
 # The runner's own environment must not leak into others
@@ -36,6 +36,8 @@ class Recipe(BaseModel):
     post_install: str | None = None  # run by the environment's interpreter after the packages
     install_flags: list[str] = []  # for ``uv pip install``
     variables: dict[str, str] = {}  # of the kernel; {folder} is the environment's folder
+    variables_of_lock: dict[str, str] = {}  # only with the locked packages: other versions may refuse them
+    variables_on: dict[str, dict[str, str]] = {}  # by the processor's vendor, as Linux names it
 
 
 @dataclass(frozen=True)
@@ -89,10 +91,16 @@ class Environment:
             )
         return None
 
-    def variables(self) -> dict[str, str]:
-        """What the kernel's environment adds; a variable that the user's shell sets already wins."""
-        chosen = {name: value.replace("{folder}", str(self.folder)) for name, value in self.recipe.variables.items()}
-        return {name: value for name, value in chosen.items() if name not in os.environ}
+    def variables(self, locked: bool) -> dict[str, str]:
+        """What the kernel's environment adds; a variable that the user's shell sets already wins.
+
+        locked: whether the kernel has the packages of the lock, and not whatever an interpreter of the user's holds.
+        """
+        found = self.recipe.variables | self.recipe.variables_on.get(machine.vendor(), {})
+        found |= self.recipe.variables_of_lock if locked else {}
+        return {
+            name: value.replace("{folder}", str(self.folder)) for name, value in found.items() if name not in os.environ
+        }
 
     def provision(self, log: Path) -> None:
         """Make the environment unless it is ready; uv's output goes to the log.

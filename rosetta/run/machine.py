@@ -5,6 +5,7 @@ import platform
 import re
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import psutil
@@ -48,11 +49,21 @@ def slug(text: str) -> str:
 
 def cpu() -> str:
     """The processor's model name."""
+    return _cpuinfo("model name") or platform.processor() or platform.machine()
+
+
+def vendor() -> str:
+    """Who made the processor, as Linux says it: "AuthenticAMD", "GenuineIntel"; empty where it does not."""
+    return _cpuinfo("vendor_id")
+
+
+@cache
+def _cpuinfo(field: str) -> str:
     try:
-        found = re.search(r"^model name\s*:\s*(.+)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+        found = re.search(rf"^{field}\s*:\s*(.+)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
     except OSError:
         found = None
-    return found.group(1).strip() if found else platform.processor() or platform.machine()
+    return found.group(1).strip() if found else ""
 
 
 def processors() -> list[int]:

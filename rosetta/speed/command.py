@@ -11,6 +11,7 @@ from rosetta.batch.screen import clock
 from rosetta.catalog import Catalog
 from rosetta.commands import needs_extra
 from rosetta.errors import RosettaError, Unavailable
+from rosetta.interrupts import terminate_as_interrupt
 from rosetta.paths import RESULTS, portable
 from rosetta.run import devices, machine
 from rosetta.run.kernels import Kernels, parse_given
@@ -63,7 +64,7 @@ def sweep(names: list[str], options: Options) -> int:
         data.locate(task.data)
     results = options.out.absolute() if options.out else RESULTS
     file = kept.path(results, slots[0].machine.name, NAME)
-    found, console, failed = kept.read(Sweep, file), Console(highlight=False, soft_wrap=True), 0
+    found, console, failed = kept.read(Sweep, file), Console(highlight=False, soft_wrap=True), False
     gpu = slots[0].gpu is not None
     protocols = {row.name: options.protocol.of(row, gpu) for row in rows}
     if not gpu:
@@ -71,20 +72,19 @@ def sweep(names: list[str], options: Options) -> int:
     console.print(
         f"{'row':<22}{'threads':>8}{'batch':>7}" + "".join(f"{title + ', ms':>24}" for title in PHASES.values())
     )
-    for row in rows:
-        for slot in slots:
+    with terminate_as_interrupt():
+        for row in rows:
             try:
-                for point in points(row, task, slot, protocols[row.name], kernels):
+                for point in (p for slot in slots for p in points(row, task, slot, protocols[row.name], kernels)):
                     found.add(point)
                     kept.write(found, file)
                     console.print(_line(point), markup=False)
             except Unavailable as reason:
                 console.print(f"{row.name}: skipped: {reason}", style="yellow", markup=False)
                 failed |= bool(names)
-                break
             except RosettaError as error:
-                console.print(f"{row.name}, {slot.threads} threads: {error}", style="red", markup=False)
-                failed = 1
+                console.print(f"{row.name}: {error}", style="red", markup=False)
+                failed = True
     for written in write_tables(known, file, found, options.plot):
         console.print(portable(str(written)), markup=False)
     return int(failed)
