@@ -1,0 +1,63 @@
+"""Equinox: data on the device, donated arrays, and on a GPU a compiled lax.scan over the epoch; on a CPU the convolutions in
+Eigen instead of YNNPACK. Pooling is a maximum of slices, whose gradient needs no scatter."""
+
+# %% after parameters
+import os
+from functools import partial
+
+# YNNPACK takes several times as long as Eigen for a kernel's gradient; read when JAX is imported
+NO_YNNPACK = "--xla_cpu_experimental_ynn_fusion_type=-individual_convolution"
+os.environ["XLA_FLAGS"] = " ".join([os.environ.get("XLA_FLAGS", ""), NO_YNNPACK])
+
+# %% after data
+x_train, y_train = jnp.asarray(x_train), jnp.asarray(y_train)
+
+
+# %% after model
+def max_pool(x):
+    c, h, w = x.shape
+    x = x.reshape(c, h // 2, 2, w // 2, 2)
+    top, bottom = (jnp.maximum(x[:, :, i, :, 0], x[:, :, i, :, 1]) for i in (0, 1))
+    return jnp.maximum(top, bottom)
+
+
+model = eqx.nn.Sequential(
+    [eqx.nn.Lambda(max_pool) if isinstance(layer, eqx.nn.MaxPool2d) else layer for layer in model]
+)
+
+# %% train
+params, static = eqx.partition(model, eqx.is_inexact_array)
+
+
+@partial(jax.jit, donate_argnums=0)
+def train_step(state, x, y, rows):
+    params, opt_state, key = state
+    key, step_key = jax.random.split(key)
+    loss, grads = eqx.filter_value_and_grad(loss_fn)(eqx.combine(params, static), x[rows], y[rows], step_key)
+    updates, opt_state = optimizer.update(grads, opt_state)
+    return (eqx.apply_updates(params, updates), opt_state, key), loss * len(rows)
+
+
+@partial(jax.jit, donate_argnums=0)
+def train_steps(state, x, y, batches):
+    state, losses = jax.lax.scan(lambda state, rows: train_step(state, x, y, rows), state, batches)
+    return state, losses.sum()
+
+
+# The images of full batches on a GPU, none on a CPU, where convolutions in a loop's body are slow
+n_scanned = 0 if device.platform == "cpu" else len(x_train) // BATCHSIZE * BATCHSIZE
+train_key, order_key = jax.random.split(train_key)
+state = params, opt_state, train_key
+log = EpochLog(EPOCHS)
+for epoch in range(EPOCHS):
+    order = np.asarray(jax.random.permutation(jax.random.fold_in(order_key, epoch), len(x_train)))
+    total = 0.0
+    if n_scanned:
+        state, total = train_steps(state, x_train, y_train, order[:n_scanned].reshape(-1, BATCHSIZE))
+    for start in range(n_scanned, len(order), BATCHSIZE):
+        state, loss = train_step(state, x_train, y_train, order[start : start + BATCHSIZE])
+        total += loss
+    model = eqx.combine(state[0], static)
+    log.epoch(float(total) / len(x_train))
+    if TEST_EACH_EPOCH:
+        log.test(accuracy(predict(model)))

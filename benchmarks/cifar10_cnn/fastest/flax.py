@@ -1,0 +1,53 @@
+"""Flax: a pure, donated state, as its guide to performance has it, and on a GPU a compiled lax.scan over the epoch; on a CPU the
+convolutions in Eigen instead of YNNPACK. Pooling is a maximum of slices, whose gradient needs no scatter."""
+
+# %% after parameters
+import os
+
+# YNNPACK takes several times as long as Eigen for the gradient of a kernel; read when JAX is imported
+NO_YNNPACK = "--xla_cpu_experimental_ynn_fusion_type=-individual_convolution"
+os.environ["XLA_FLAGS"] = " ".join([os.environ.get("XLA_FLAGS", ""), NO_YNNPACK])
+
+
+# %% after model
+def max_pool(x):
+    n, h, w, c = x.shape
+    x = x.reshape(n, h // 2, 2, w // 2, 2, c)
+    top, bottom = (jnp.maximum(x[:, :, i, :, 0], x[:, :, i, :, 1]) for i in (0, 1))
+    return jnp.maximum(top, bottom)
+
+
+# %% train
+train_model = nnx.view(model, deterministic=False)  # dropout on
+graphdef, state = nnx.split((train_model, optimizer))
+
+
+@partial(jax.jit, donate_argnums=0)
+def train_step(state, x, y, rows):
+    model, optimizer = nnx.merge(graphdef, state)
+    (_, losses), grads = nnx.value_and_grad(loss_fn, has_aux=True)(model, x[rows], y[rows])
+    optimizer.update(model, grads)
+    return nnx.state((model, optimizer)), losses.sum()
+
+
+@partial(jax.jit, donate_argnums=0)
+def train_steps(state, x, y, batches):
+    state, losses = jax.lax.scan(lambda state, rows: train_step(state, x, y, rows), state, batches)
+    return state, losses.sum()
+
+
+# The images of full batches on a GPU, none on a CPU, where convolutions in a loop's body are slow
+n_scanned = 0 if device.platform == "cpu" else len(x_train) // BATCHSIZE * BATCHSIZE
+log = EpochLog(EPOCHS)
+for _ in range(EPOCHS):
+    order = np.asarray(rngs.permutation(len(x_train)))
+    total = 0.0
+    if n_scanned:
+        state, total = train_steps(state, x_train, y_train, order[:n_scanned].reshape(-1, BATCHSIZE))
+    for start in range(n_scanned, len(order), BATCHSIZE):
+        state, loss = train_step(state, x_train, y_train, order[start : start + BATCHSIZE])
+        total += loss
+    nnx.update((train_model, optimizer), state)
+    log.epoch(float(total) / len(x_train))
+    if TEST_EACH_EPOCH:
+        log.test(accuracy(predict()))

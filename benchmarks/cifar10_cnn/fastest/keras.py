@@ -1,0 +1,107 @@
+"""Keras: instead of fit() a loop from scratch on images that stay on the device, as its guides write it for each backend. TensorFlow runs an
+epoch as one graph; JAX donates its state, has convolutions in Eigen instead of YNNPACK on a CPU, and maxima of slices, whose gradient needs
+no scatter, for the pooling; PyTorch gets channels-last images."""
+
+# %% after parameters
+import os
+
+if BACKEND == "jax":
+    # YNNPACK takes several times as long as Eigen for a kernel's gradient; read when JAX is imported
+    no_ynn = "--xla_cpu_experimental_ynn_fusion_type=-individual_convolution"
+    os.environ["XLA_FLAGS"] = " ".join([os.environ.get("XLA_FLAGS", ""), no_ynn])
+
+
+# %% after model
+class SlicePooling2D(layers.Layer):
+    """2x2; of equal numbers the first gets the gradient, as in MaxPooling2D."""
+
+    def call(self, x):
+        left, right = x[:, :, ::2], x[:, :, 1::2]
+        x = keras.ops.where(left >= right, left, right)
+        top, bottom = x[:, ::2], x[:, 1::2]
+        return keras.ops.where(top >= bottom, top, bottom)
+
+
+def faster(layer):
+    return SlicePooling2D() if isinstance(layer, layers.MaxPooling2D) else layer.from_config(layer.get_config())
+
+
+if BACKEND == "jax":
+    model = keras.models.clone_model(model, clone_function=faster)
+
+# %% train
+import numpy as np
+
+optimizer, loss_fn, trainable = model.optimizer, model.loss, model.trainable_variables
+optimizer.build(trainable)
+images, labels = keras.ops.convert_to_tensor(x_train), keras.ops.convert_to_tensor(y_train)
+n = len(x_train)
+
+
+if BACKEND == "tensorflow":
+
+    @backend.function(jit_compile=model.jit_compile)
+    def train_step(x, y):
+        with backend.GradientTape() as tape:
+            loss = loss_fn(y, model(x, training=True))
+        optimizer.apply(tape.gradient(loss, trainable), trainable)
+        return loss
+
+    @backend.function
+    def train_epoch(order):
+        total = 0.0
+        for start in backend.range(0, n, BATCHSIZE):
+            rows = order[start : start + BATCHSIZE]
+            loss = train_step(backend.gather(images, rows), backend.gather(labels, rows))
+            total += loss * backend.cast(backend.size(rows), "float32")
+        return total
+
+
+elif BACKEND == "jax":
+    from functools import partial
+
+    def loss_and_others(weights, others, x, y):
+        logits, others = model.stateless_call(weights, others, x, training=True)
+        return loss_fn(y, logits), others
+
+    @partial(backend.jit, donate_argnums=0)
+    def train_step(state, images, labels, rows):
+        weights, others, slots, total = state
+        grad_fn = backend.value_and_grad(loss_and_others, has_aux=True)
+        (loss, others), gradients = grad_fn(weights, others, images[rows], labels[rows])
+        weights, slots = optimizer.stateless_apply(slots, gradients, weights)
+        return weights, others, slots, total + loss * len(rows)
+
+    def train_epoch(order):
+        kept = trainable, model.non_trainable_variables, optimizer.variables
+        state = *([v.value for v in variables] for variables in kept), keras.ops.zeros(())
+        for rows in np.split(order, range(BATCHSIZE, n, BATCHSIZE)):
+            state = train_step(state, images, labels, rows)  # not a lax.scan: convolutions in a loop are slow on a CPU
+        *values, total = state
+        for variables, new in zip(kept, values):
+            for v, value in zip(variables, new):
+                v.assign(value)
+        return total
+
+
+else:
+
+    def train_epoch(order):
+        model.train()
+        total = 0.0
+        for rows in keras.ops.convert_to_tensor(order).split(BATCHSIZE):
+            x = images[rows].contiguous(memory_format=backend.channels_last)
+            model.zero_grad()
+            loss = loss_fn(labels[rows], model(x, training=True))
+            loss.backward()
+            with backend.no_grad():
+                optimizer.apply([v.value.grad for v in trainable], trainable)
+            total += loss.detach() * len(rows)
+        return total
+
+
+log = EpochLog(EPOCHS)
+for _ in range(EPOCHS):
+    log.epoch(float(train_epoch(np.random.permutation(n))) / n)
+    if TEST_EACH_EPOCH:
+        log.test(accuracy(predict()))

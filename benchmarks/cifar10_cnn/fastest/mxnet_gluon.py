@@ -1,0 +1,41 @@
+"""MXNet Gluon: as many threads as there are processors, where MXNet takes half of them as if each core had two (apache/mxnet issue 10836);
+images and labels on the device, each batch taken there by its indices; network and loss hybridized as one graph."""
+
+# %% after parameters
+import os
+
+os.environ.setdefault("OMP_NUM_THREADS", str(os.cpu_count()))
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # spinning hurts where processors are busy
+
+# %% after data
+images, labels = mx.nd.array(x_train, ctx=device), mx.nd.array(y_train, ctx=device)
+
+
+# %% after optimizer
+class WithLoss(gluon.HybridBlock):
+    def __init__(self):
+        super().__init__()
+        self.net, self.loss_fn = net, loss_fn
+
+    def hybrid_forward(self, F, x, y):
+        return self.loss_fn(self.net(x), y)
+
+
+losses = WithLoss()
+losses.hybridize(static_alloc=True, static_shape=True)
+
+# %% train
+log = EpochLog(EPOCHS)
+for _ in range(EPOCHS):
+    total = mx.nd.zeros(1, ctx=device)
+    order = mx.nd.array(np.random.permutation(len(images)), ctx=device, dtype="int32")
+    for start in range(0, len(images), BATCHSIZE):
+        batch = order[start : start + BATCHSIZE]
+        with autograd.record():
+            loss = losses(images.take(batch), labels.take(batch))
+        loss.backward()
+        trainer.step(len(batch))
+        total += loss.sum()
+    log.epoch(total.asscalar() / len(images))
+    if TEST_EACH_EPOCH:
+        log.test(accuracy(predict()))
