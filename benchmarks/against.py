@@ -40,7 +40,7 @@ def main() -> None:
     parser.add_argument("--synthetic", action="store_true")
     parser.add_argument("--python", action="append", default=[], metavar="ENV=PATH")
     parser.add_argument("--out", type=Path, default=RESULTS)
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     if (options.kind == VARIABLES) != bool(options.variables):
         parser.error(f"--set belongs to {VARIABLES}, and {VARIABLES} needs it")
     try:

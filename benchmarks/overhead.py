@@ -27,7 +27,7 @@ def main() -> None:
     parser.add_argument("rows", nargs="*", default=["pytorch", "mxnet_gluon", "tensorflow1"])
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--preset", default="smoke")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     known = catalog.load()
     task = next(iter(known.tasks))
     print(f"{'row':<20} {'script, s':>22} {'run_all.py, s':>22} {'difference, s':>14}")

@@ -38,7 +38,7 @@ def main() -> None:
     parser.add_argument("--synthetic", action="store_true")
     parser.add_argument("--python", action="append", default=[], metavar="ENV=PATH")
     parser.add_argument("--out", type=Path, default=RESULTS)
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     try:
         with terminate_as_interrupt():
             sys.exit(measure(options))

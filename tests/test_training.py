@@ -26,7 +26,7 @@ FLOOR = {"EPOCHS": 1, "N_TRAIN": 5000, "N_TEST": 1000, "BATCHSIZE": 32}
 # That they are the same network is another test's.
 SHORT = dict.fromkeys(
     ("paddle", "chainer", "caffe2", "cntk", "keras2[theano]", "keras2[cntk]")
-    + ("pytorch[compiled]", "lightning", "keras[torch]", "equinox", "mxnet_module"),
+    + ("pytorch[compiled]", "pytorch[torch1]", "lightning", "keras[jax]", "keras[torch]", "equinox", "mxnet_module"),
     {"EPOCHS": 2, "N_TRAIN": 640, "N_TEST": 500, "BATCHSIZE": 32},
 ) | {
     "tinygrad": {"EPOCHS": 2, "N_TRAIN": 336, "N_TEST": 100},

@@ -83,11 +83,17 @@ def cells(notebook: Path) -> dict[str, str]:
 
 
 def changed(code: dict[str, str], change: Changes) -> dict[str, str]:
-    """The cells of a notebook with a program's changes."""
-    return {
-        role: "\n\n\n".join([change.instead.get(role, source), *filter(None, [change.after.get(role)])])
-        for role, source in code.items()
-    }
+    """The cells of a notebook with a program's changes.
+
+    What follows the parameters begins the next cell, because a run's own parameters are put between the two.
+    """
+    found = {role: change.instead.get(role, source) for role, source in code.items()}
+    for role, source in change.after.items():
+        if role == "parameters":
+            found["setup"] = f"{source}\n\n\n{found['setup']}"
+        else:
+            found[role] += f"\n\n\n{source}"
+    return found
 
 
 def edited(code: dict[str, str], edits: Iterable[Edit]) -> dict[str, str]:

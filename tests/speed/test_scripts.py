@@ -14,11 +14,12 @@ KNOWN = catalog.load()
 
 def test_cells_are_replaced_and_appended(tmp_path):
     file = tmp_path / "x.py"
-    file.write_text('"""Why."""\n\n# %% after data\nx = 1\n\n# %% train\ny = 2\n')
+    file.write_text('"""Why."""\n\n# %% after parameters\nz = 0\n\n# %% after data\nx = 1\n\n# %% train\ny = 2\n')
     change = scripts.changes(file)
-    assert change == Changes({"train": "y = 2"}, {"data": "x = 1"})
-    code = scripts.changed({"data": "a", "train": "b", "record": "c"}, change)
-    assert code == {"data": "a\n\n\nx = 1", "train": "y = 2", "record": "c"}
+    assert change == Changes({"train": "y = 2"}, {"parameters": "z = 0", "data": "x = 1"})
+    code = scripts.changed({"parameters": "p", "setup": "s", "data": "a", "train": "b", "record": "c"}, change)
+    expected = {"parameters": "p", "setup": "z = 0\n\n\ns", "data": "a\n\n\nx = 1", "train": "y = 2", "record": "c"}
+    assert code == expected
 
 
 def test_unknown_cell_and_missing_program_are_told(tmp_path):

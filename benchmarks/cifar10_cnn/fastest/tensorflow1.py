@@ -13,7 +13,7 @@ rows = iterator.get_next()
 x, y = tf.gather(images_there, rows), tf.gather(labels_there, rows)
 
 # %% after model
-if "GPU" in device:  # on two processor cores XLA lost 8 %: its clusters run one operation after the other
+if "GPU" in device:
     config = tf.ConfigProto()
     config.graph_options.optimizer_options.global_jit_level = tf.OptimizerOptions.ON_1
     sess = tf.Session(config=config)
