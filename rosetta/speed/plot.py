@@ -23,14 +23,17 @@ def draw(points: list[Point], titles: list[str]) -> str:
     down = ceil(len(there) / ACROSS)
     with rc_context(STYLE):
         figure = Figure(figsize=(WIDTH, 1.7 * down + 0.8), layout="constrained")
-        panels = figure.subplots(down, ACROSS, sharex=True, sharey=True, squeeze=False).flat
+        panels = list(figure.subplots(down, ACROSS, sharex=True, sharey=True, squeeze=False).flat)
         for axes, title in zip(panels, there):
             _panel(axes, title, [point for point in points if point.title == title], threads)
-        for axes in list(panels)[len(there) :]:
+        for axes in panels[len(there) :]:
             axes.set_visible(False)
         figure.supxlabel("images a batch (logarithmic)", fontsize=9)
         figure.supylabel("images a second (logarithmic)", fontsize=9)
-        keys = [Line2D([], [], color=f"C{place}", label=f"{n} threads") for place, n in enumerate(threads)]
+        keys = [
+            Line2D([], [], color=f"C{place}", label=f"{n} thread{'' if n == 1 else 's'}")
+            for place, n in enumerate(threads)
+        ]
         keys += [Line2D([], [], color="grey", linestyle=STROKES[phase], label=PHASES[phase]) for phase in PHASES]
         figure.legend(handles=keys, loc="outside upper left", ncols=len(keys), frameon=False)
         text = StringIO()
