@@ -3,6 +3,7 @@
 import os
 import subprocess
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -24,14 +25,27 @@ PINS = {
 FOREIGN = ("VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONPATH", "PYTHONHOME", "PYTEST_ADDOPTS", "PYTEST_PLUGINS", "UV_PYTHON")
 
 
+@pytest.fixture(scope="module")
+def tested():
+    """What became of each Python; as many at a time as there are processors."""
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        yield {version: pool.submit(pass_tests, version) for version in PINS}
+
+
 @pytest.mark.parametrize("version", PINS)
-def test_common_runs_on(version, missing):
+def test_common_runs_on(version, tested, missing):
+    if not tested[version].result():
+        refuse = missing if version in REQUIRED_IN_CI else pytest.skip
+        refuse(f"no Python {version} on this machine")
+
+
+def pass_tests(version):
+    """Whether there is such a Python. Raises AssertionError where a test of ``common`` fails on it."""
     from rosetta.run import interpreters
 
     interpreter = interpreters.find(version)
     if interpreter is None:
-        refuse = missing if version in REQUIRED_IN_CI else pytest.skip
-        refuse(f"no Python {version} on this machine")
+        return False
     with tempfile.TemporaryDirectory() as folder:
         python = bare_environment(Path(folder), interpreter, PINS[version])
         ini = Path(folder, "pytest.ini")  # the project's own settings and conftest are for the runner's Python
@@ -39,6 +53,7 @@ def test_common_runs_on(version, missing):
         options = ["-c", ini, "--rootdir", ROOT, "--confcutdir", "tests/common", "-p", "no:cacheprovider"]
         # The many differences of the reference take an old NumPy half a minute; they are arithmetic on any Python
         run(ROOT, python, "-m", "pytest", "tests/common", "-q", *options, "-k", "not central_differences")
+    return True
 
 
 def bare_environment(folder, interpreter, packages):

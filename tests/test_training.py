@@ -22,11 +22,22 @@ ROWS = KNOWN.rows(TASK)
 # One epoch of 5,000 real images must beat 20 % (guessing: 10 %). With dropout and batch 64 the network is only just
 # beginning to learn by then (15 to 25 %, by chance), so the floor is for a run without dropout and with twice the steps.
 FLOOR = {"EPOCHS": 1, "N_TRAIN": 5000, "N_TEST": 1000, "BATCHSIZE": 32}
-# The others take too long for that on 2 CPU cores, or are variants of a notebook that does it: their loss has to fall.
+# The others take too long for that on 2 CPU cores, or have a relative that does it: their loss has to fall.
 # That they are the same network is another test's.
 SHORT = dict.fromkeys(
     ("paddle", "chainer", "caffe2", "cntk", "keras2[theano]", "keras2[cntk]")
-    + ("pytorch[compiled]", "pytorch[torch1]", "lightning", "keras[jax]", "keras[torch]", "equinox", "mxnet_module"),
+    + (
+        "pytorch[compiled]",
+        "pytorch[torch1]",
+        "lightning",
+        "keras[jax]",
+        "keras[torch]",
+        "equinox",
+        "mxnet_module",
+        "keras2[tensorflow]",
+        "keras[tensorflow]",
+        "mindspore",
+    ),
     {"EPOCHS": 2, "N_TRAIN": 640, "N_TEST": 500, "BATCHSIZE": 32},
 ) | {
     "tinygrad": {"EPOCHS": 2, "N_TRAIN": 336, "N_TEST": 100},

@@ -50,7 +50,7 @@ def test_verify_says_so(verified):
 
 @pytest.mark.timeout(900)
 def test_weights_travel(tmp_path, missing):
-    done = call(tmp_path, "crossload", *TRAVELLERS, "--train-size", "640", "--test-size", "1000")
+    done = call(tmp_path, "crossload", *TRAVELLERS, "--train-size", "640", "--test-size", "500")
     (matrix,) = cross.read(tmp_path).matrices
     if any("skipped" in error for error in matrix.errors):
         missing("; ".join(matrix.errors))
