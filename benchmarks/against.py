@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from rosetta import catalog, plan
 from rosetta.catalog import Row
-from rosetta.errors import RosettaError, Unavailable
+from rosetta.errors import RosettaError
 from rosetta.interrupts import terminate_as_interrupt
 from rosetta.paths import RESULTS
 from rosetta.run import devices
@@ -43,6 +43,8 @@ def main() -> None:
     options = parser.parse_intermixed_args()
     if (options.kind == VARIABLES) != bool(options.variables):
         parser.error(f"--set belongs to {VARIABLES}, and {VARIABLES} needs it")
+    if wrong := [one for one in options.variables if one.find("=") < 1]:
+        parser.error(f"--set takes NAME=VALUE, or NAME= to go without it, not {wrong[0]}")
     try:
         with terminate_as_interrupt():
             sys.exit(measure(options))
@@ -62,7 +64,7 @@ def measure(options: argparse.Namespace) -> int:
     for row in _rows(known, options):
         try:
             pair = pairs.measure(_plan(known, row, options, slot), _other(row, options), slot, kernels)
-        except (RosettaError, Unavailable) as error:
+        except RosettaError as error:
             failed = 1
             print(f"{row.name:<22} {error}", flush=True)
             continue

@@ -20,6 +20,7 @@ from rosetta import catalog, plan
 from rosetta.paths import ROOT
 from rosetta.run.kernels import Kernels
 from rosetta.speed import scripts
+from rosetta.speed.figures import spread
 
 
 def main() -> None:
@@ -40,7 +41,10 @@ def main() -> None:
             pairs = [(_timed(alone), _timed(through)) for _ in range(options.repeats)]
         script_s, runner_s = zip(*pairs)
         difference = statistics.median(runner_s) - statistics.median(script_s)
-        print(f"{planned.row.name:<20} {_spread(script_s):>22} {_spread(runner_s):>22} {difference:>14.2f}", flush=True)
+        print(
+            f"{planned.row.name:<20} {spread(script_s, 2):>22} {spread(runner_s, 2):>22} {difference:>14.2f}",
+            flush=True,
+        )
 
 
 def _runner(planned: plan.Plan, preset: str, folder: Path):
@@ -52,10 +56,6 @@ def _timed(call) -> float:
     started = time.perf_counter()
     call()
     return time.perf_counter() - started
-
-
-def _spread(seconds: tuple[float, ...]) -> str:
-    return f"{statistics.median(seconds):.2f} ({min(seconds):.2f} - {max(seconds):.2f})"
 
 
 if __name__ == "__main__":

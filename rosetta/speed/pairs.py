@@ -3,7 +3,6 @@
 import dataclasses
 import math
 import signal
-import statistics
 import tempfile
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -53,10 +52,6 @@ class Pair(BaseModel):
     def ratios(self) -> list[float]:
         """How many times as long the notebook takes, epoch by epoch, after the first."""
         return [own / other for own, other in zip(self.notebook_s[1:], self.other_s[1:])]
-
-    @property
-    def ratio(self) -> float:
-        return statistics.median(self.ratios)
 
 
 class Pairs(BaseModel):

@@ -4,12 +4,11 @@ import json
 import os
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
 from rosetta.errors import RosettaError
-from rosetta.run import machine
 from rosetta.run.devices import Slot
 from rosetta.run.kernels import thread_variables
 from rosetta.speed import inside
@@ -32,7 +31,7 @@ class Process:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,
-                preexec_fn=lambda: os.sched_setaffinity(0, slot.processors or machine.processors()),
+                preexec_fn=_keeps_to(slot.processors),
                 start_new_session=True,
                 text=True,
             )
@@ -66,3 +65,10 @@ class Process:
     def _last_words(self) -> str:
         said = self._log.read_text(errors="replace").strip().splitlines()
         return said[-1][:300] if said else f"exit code {self._process.returncode}, and no message"
+
+
+def _keeps_to(processors: tuple[int, ...] | None) -> Callable[[], None] | None:
+    """What a new process does first, to compute on these processors alone; nothing where there is no choice or it cannot choose."""
+    if processors is None or not hasattr(os, "sched_setaffinity"):
+        return None
+    return lambda: os.sched_setaffinity(0, processors)
