@@ -1,22 +1,20 @@
 """The programs of benchmarks/ train the same network as the notebooks they are measured against, and their phases are its phases."""
 
 import os
-import shutil
 from pathlib import Path
 
-import nbformat
 import pytest
 
 from rosetta import catalog
 from rosetta.batch.workers import Workers
 from rosetta.catalog import Row
-from rosetta.paths import ROOT
 from rosetta.run import devices
 from rosetta.run.kernels import Kernels
 from rosetta.speed import scripts
 from rosetta.verify import conformance, probes
 from rosetta.verify.levels import TOLERANCES
 from rosetta.verify.probes import Bench, Reference, Size
+from tests.verify.copies import Copy, copied
 
 KNOWN = catalog.load()
 TASK = KNOWN.tasks["cifar10_cnn"]
@@ -41,28 +39,10 @@ CASES = [
 REAL = bool(os.environ.get("ROSETTA_DATA"))
 
 
-class Changed(Row):
-    """A row whose notebook is a copy elsewhere, with a program's cells."""
-
-    path: Path
-
-    @property
-    def notebook(self) -> Path:
-        return self.path
-
-
-def rewritten(row: Row, kind: str, folder: Path) -> Changed:
-    """Write the notebook into a checkout of its own, which has the real ``common``."""
-    notebook = nbformat.read(row.notebook, as_version=4)
-    code = scripts.changed(scripts.cells(row.notebook), scripts.changes(scripts.program(kind, row)))
-    for cell in notebook.cells:
-        if cell.cell_type == "code":
-            cell.source = code[cell.metadata.tags[0]]
-    path = folder / "notebooks" / row.task / row.notebook.name
-    path.parent.mkdir(parents=True)
-    shutil.copytree(ROOT / "common", folder / "common", ignore=shutil.ignore_patterns("__pycache__"))
-    nbformat.write(notebook, path)
-    return Changed(**row.model_dump(), path=path)
+def rewritten(row: Row, kind: str, folder: Path) -> Copy:
+    """The row's notebook with a program's cells."""
+    change = scripts.changes(scripts.program(kind, row))
+    return copied(row, scripts.changed(scripts.cells(row.notebook), change), folder)
 
 
 @pytest.fixture(scope="module")

@@ -1,21 +1,19 @@
 """The check is checked: every mistake of ``mutations``, planted in copies of three notebooks, fails the level meant to see it."""
 
 import os
-import shutil
 from pathlib import Path
 
-import nbformat
 import pytest
 
 from rosetta import catalog
 from rosetta.batch.workers import Workers
-from rosetta.catalog import Row
-from rosetta.paths import ROOT
 from rosetta.run import devices
 from rosetta.run.kernels import Kernels
+from rosetta.speed import scripts
 from rosetta.verify import conformance, probes
 from rosetta.verify.levels import TOLERANCES, Finding
 from rosetta.verify.probes import Bench, Reference, Size
+from tests.verify.copies import Copy, copied
 from tests.verify.mutations import MUTATIONS, NOTEBOOKS
 
 KNOWN = catalog.load()
@@ -25,29 +23,10 @@ SMALL = Size(n_test=20, drop_steps=50, n_drop_test=20)  # is enough for the othe
 CASES = [(name, mistake) for name in NOTEBOOKS for mistake in MUTATIONS]
 
 
-class Mutant(Row):
-    """A row whose notebook is a changed copy elsewhere."""
-
-    path: Path
-
-    @property
-    def notebook(self) -> Path:
-        return self.path
-
-
-def plant(name: str, mistake: str, folder: Path) -> Mutant:
-    """Write the changed notebook into a checkout of its own, which has the real ``common``."""
+def plant(name: str, mistake: str, folder: Path) -> Copy:
+    """The row's notebook with the mistake."""
     (row,) = KNOWN.select("cifar10_cnn", [name])
-    notebook = nbformat.read(row.notebook, as_version=4)
-    cells = {cell.metadata.tags[0]: cell for cell in notebook.cells if cell.cell_type == "code"}
-    for role, before, after in getattr(MUTATIONS[mistake], name):
-        assert before in cells[role].source, f"{name}: the cell {role} no longer holds {before}"
-        cells[role].source = cells[role].source.replace(before, after)
-    path = folder / "notebooks" / "cifar10_cnn" / row.notebook.name
-    path.parent.mkdir(parents=True)
-    shutil.copytree(ROOT / "common", folder / "common", ignore=shutil.ignore_patterns("__pycache__"))
-    nbformat.write(notebook, path)
-    return Mutant(**row.model_dump(), path=path)
+    return copied(row, scripts.edited(scripts.cells(row.notebook), getattr(MUTATIONS[mistake], name)), folder)
 
 
 @pytest.fixture(scope="module")
