@@ -1,17 +1,20 @@
 #!/usr/bin/env python
-"""Make Lasagne 0.1 and CNTK 2.7 importable, for good, in the environment of the Python that runs this file.
+"""Make Lasagne 0.1 and CNTK 2.7 importable and Theano fast, for good, in the environment of the Python that runs this file.
 
-Both packages stopped changing years before what they stand on did. Rather than every notebook carrying a workaround,
-two small repairs go into site-packages once:
+These packages stopped changing years before what they stand on did. Rather than every notebook carrying a workaround,
+small repairs go into the environment once:
 
 * Lasagne 0.1 imports ``theano.tensor.signal.downsample``, which Theano dropped after 0.8. The module is put back; it
   forwards to its successor, ``theano.tensor.signal.pool``.
 * CNTK 2.7 is linked to the MPI libraries of Open MPI 1.10 (``libmpi.so.12``, ``libmpi_cxx.so.1``) although only
   training on several machines ever calls them. Unless these are on the machine, two stand-ins are compiled with gcc.
+* Theano finds no BLAS to link with, and calls NumPy's through Python, a convolution's images one after the other. A
+  ``theanorc`` in the environment's folder names the OpenBLAS in NumPy's wheel, for convolutions in parallel; Theano
+  reads it where THEANORC points to it.
 
 Usage:  /path/to/that/environment/bin/python classic_fixes.py
 
-Whichever of the two is not installed is passed over. Running it again does no harm. Works on any Python from 3.6.
+Whichever is not installed is passed over. Running it again does no harm. Works on any Python from 3.6.
 """
 
 import ctypes
@@ -32,6 +35,15 @@ def max_pool_2d(input, ds=None, ignore_border=None, st=None, padding=(0, 0), mod
     """Pool the last two axes, by the argument names that were in use until Theano 0.8."""
     return pool_2d(input, ws=ds, ignore_border=ignore_border, stride=st, pad=padding, mode=mode)
 '''
+
+THEANORC = """\
+# Written by classic_fixes.py
+[global]
+openmp = True
+
+[blas]
+ldflags = -L{folder} -l:{name} -Wl,-rpath,{folder}
+"""
 
 MPI_LIBRARIES = "libmpi.so.12", "libmpi_cxx.so.1"
 
@@ -63,6 +75,23 @@ def restore_downsample(theano):
                 return "Theano still has its own downsample module: nothing to do"
     with open(path, "w") as file:
         file.write(DOWNSAMPLE)
+    return "wrote " + path
+
+
+def name_blas(theano):
+    """Write ``theanorc`` with the OpenBLAS of NumPy's wheel for Linux, unless its path has spaces; say what was done."""
+    numpy = folder_of("numpy")
+    found = [
+        path
+        for folder in (os.path.join(os.path.dirname(numpy), "numpy.libs"), os.path.join(numpy, ".libs"))
+        for path in glob.glob(os.path.join(folder, "libopenblas*.so"))
+    ]
+    if not found or len(found[0].split()) > 1:
+        return "no OpenBLAS that Theano could link with: it calls NumPy's"
+    folder, name = os.path.split(found[0])
+    path = os.path.join(sys.prefix, "theanorc")
+    with open(path, "w") as file:
+        file.write(THEANORC.format(folder=folder, name=name))
     return "wrote " + path
 
 
@@ -145,7 +174,7 @@ def provide_mpi(cntk):
 
 def main():
     """Repair what is installed."""
-    for package, repair in (("theano", restore_downsample), ("cntk", provide_mpi)):
+    for package, repair in (("theano", restore_downsample), ("theano", name_blas), ("cntk", provide_mpi)):
         folder = folder_of(package)
         if folder:
             print("classic_fixes: " + repair(folder))

@@ -117,7 +117,7 @@ def test_user_variables_win(environment, monkeypatch):
     tiny = environment()
     tiny.recipe.variables.update(THEANO_FLAGS="base_compiledir={folder}/.cache", OMP_NUM_THREADS="1")
     monkeypatch.setenv("OMP_NUM_THREADS", "7")
-    assert tiny.variables(locked=True) == {"THEANO_FLAGS": f"base_compiledir={tiny.folder}/.cache"}
+    assert tiny.variables((), locked=True) == {"THEANO_FLAGS": f"base_compiledir={tiny.folder}/.cache"}
 
 
 def test_variables_for_a_processor_and_for_the_locked_packages(environment, monkeypatch):
@@ -125,10 +125,19 @@ def test_variables_for_a_processor_and_for_the_locked_packages(environment, monk
     tiny.recipe.variables_on.update(AuthenticAMD={"MKL_DEBUG_CPU_TYPE": "5"})
     tiny.recipe.variables_of_lock.update(XLA_FLAGS="--new")
     monkeypatch.setattr("rosetta.run.machine.vendor", lambda: "AuthenticAMD")
-    assert tiny.variables(locked=False) == {"MKL_DEBUG_CPU_TYPE": "5"}
-    assert tiny.variables(locked=True) == {"MKL_DEBUG_CPU_TYPE": "5", "XLA_FLAGS": "--new"}
+    assert tiny.variables((), locked=False) == {"MKL_DEBUG_CPU_TYPE": "5"}
+    assert tiny.variables((), locked=True) == {"MKL_DEBUG_CPU_TYPE": "5", "XLA_FLAGS": "--new"}
     monkeypatch.setattr("rosetta.run.machine.vendor", lambda: "GenuineIntel")
-    assert tiny.variables(locked=True) == {"XLA_FLAGS": "--new"}
+    assert tiny.variables((), locked=True) == {"XLA_FLAGS": "--new"}
+
+
+def test_variables_for_a_module_that_the_notebook_imports(environment, monkeypatch):
+    tiny = environment()
+    tiny.recipe.variables_for.update(mxnet={"OMP_NUM_THREADS": "{processors}"})
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    monkeypatch.setattr("rosetta.run.machine.processors", lambda: [0, 1, 2])
+    assert tiny.variables(("mxnet",), locked=False) == {"OMP_NUM_THREADS": "3"}
+    assert tiny.variables(("torch",), locked=True) == {}
 
 
 def test_broken_recipe_is_one_line(standin):

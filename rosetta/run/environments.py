@@ -10,6 +10,7 @@ import os
 import shutil
 import subprocess
 import tomllib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,6 +39,7 @@ class Recipe(BaseModel):
     variables: dict[str, str] = {}  # of the kernel; {folder} is the environment's folder
     variables_of_lock: dict[str, str] = {}  # only with the locked packages: other versions may refuse them
     variables_on: dict[str, dict[str, str]] = {}  # by the processor's vendor, as Linux names it
+    variables_for: dict[str, dict[str, str]] = {}  # by a module that the notebook imports; {processors} is their number
 
 
 @dataclass(frozen=True)
@@ -91,15 +93,20 @@ class Environment:
             )
         return None
 
-    def variables(self, locked: bool) -> dict[str, str]:
-        """What the kernel's environment adds; a variable that the user's shell sets already wins.
+    def variables(self, imports: Iterable[str], locked: bool) -> dict[str, str]:
+        """What the kernel's environment adds for a notebook with these imports; a variable that the user's shell sets already wins.
 
         locked: whether the kernel has the packages of the lock, and not whatever an interpreter of the user's holds.
         """
         found = self.recipe.variables | self.recipe.variables_on.get(machine.vendor(), {})
+        for module in imports:
+            found |= self.recipe.variables_for.get(module, {})
         found |= self.recipe.variables_of_lock if locked else {}
+        processors = str(len(machine.processors()))
         return {
-            name: value.replace("{folder}", str(self.folder)) for name, value in found.items() if name not in os.environ
+            name: value.replace("{folder}", str(self.folder)).replace("{processors}", processors)
+            for name, value in found.items()
+            if name not in os.environ
         }
 
     def provision(self, log: Path) -> None:

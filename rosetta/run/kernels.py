@@ -68,9 +68,10 @@ class Kernels:
         if python is None:
             loaded.provision(log)
             # A provisioned environment holds all it needs: what the user's shell adds to Python stays out
-            return Kernel(loaded.python, loaded.variables(locked=True) | {"PYTHONPATH": "", "PYTHONNOUSERSITE": "1"})
+            own = loaded.variables(imports, locked=True)
+            return Kernel(loaded.python, own | {"PYTHONPATH": "", "PYTHONNOUSERSITE": "1"})
         _check_imports(python, imports)
-        return Kernel(python, loaded.variables(locked=False))
+        return Kernel(python, loaded.variables(imports, locked=False))
 
 
 def write_kernelspec(

@@ -1,12 +1,4 @@
-"""Caffe2: on a CPU forward convolutions by NNPACK (an engine that Caffe2 brings), and MKL 2020.0, which this wheel has,
-told to use AVX2 on AMD's processors; no gradient of the images, which nothing uses."""
-
-# %% after parameters
-import os
-
-with open("/proc/cpuinfo") as cpuinfo:
-    if "AuthenticAMD" in cpuinfo.read():
-        os.environ["MKL_DEBUG_CPU_TYPE"] = "5"
+"""Caffe2: on a CPU forward convolutions by NNPACK, an engine that Caffe2 brings; no gradient of the images, which nothing uses."""
 
 # %% after model
 from caffe2.python import utils

@@ -1,13 +1,5 @@
-"""Equinox: data on the device, donated arrays, and on a GPU a compiled lax.scan over the epoch; on a CPU the convolutions in
-Eigen instead of YNNPACK. Pooling is a maximum of slices, whose gradient needs no scatter."""
-
-# %% after parameters
-import os
-from functools import partial
-
-# YNNPACK takes several times as long as Eigen for a kernel's gradient; read when JAX is imported
-NO_YNNPACK = "--xla_cpu_experimental_ynn_fusion_type=-individual_convolution"
-os.environ["XLA_FLAGS"] = " ".join([os.environ.get("XLA_FLAGS", ""), NO_YNNPACK])
+"""Equinox: data on the device, donated arrays, and on a GPU a compiled lax.scan over the epoch. Pooling is a maximum of slices, whose
+gradient needs no scatter."""
 
 # %% after data
 x_train, y_train = jnp.asarray(x_train), jnp.asarray(y_train)
@@ -26,6 +18,8 @@ model = eqx.nn.Sequential(
 )
 
 # %% train
+from functools import partial
+
 params, static = eqx.partition(model, eqx.is_inexact_array)
 
 

@@ -1,12 +1,5 @@
-"""Flax: a pure, donated state, as its guide to performance has it, and on a GPU a compiled lax.scan over the epoch; on a CPU the
-convolutions in Eigen instead of YNNPACK. Pooling is a maximum of slices, whose gradient needs no scatter."""
-
-# %% after parameters
-import os
-
-# YNNPACK takes several times as long as Eigen for the gradient of a kernel; read when JAX is imported
-NO_YNNPACK = "--xla_cpu_experimental_ynn_fusion_type=-individual_convolution"
-os.environ["XLA_FLAGS"] = " ".join([os.environ.get("XLA_FLAGS", ""), NO_YNNPACK])
+"""Flax: a pure, donated state, as its guide to performance has it, and on a GPU a compiled lax.scan over the epoch. Pooling is a maximum
+of slices, whose gradient needs no scatter."""
 
 
 # %% after model

@@ -1,14 +1,6 @@
 """Keras: instead of fit() a loop from scratch on images that stay on the device, as its guides write it for each backend. TensorFlow runs an
-epoch as one graph; JAX donates its state, has convolutions in Eigen instead of YNNPACK on a CPU, and maxima of slices, whose gradient needs
-no scatter, for the pooling; PyTorch gets channels-last images."""
-
-# %% after parameters
-import os
-
-if BACKEND == "jax":
-    # YNNPACK takes several times as long as Eigen for a kernel's gradient; read when JAX is imported
-    no_ynn = "--xla_cpu_experimental_ynn_fusion_type=-individual_convolution"
-    os.environ["XLA_FLAGS"] = " ".join([os.environ.get("XLA_FLAGS", ""), no_ynn])
+epoch as one graph; JAX donates its state and has maxima of slices, whose gradient needs no scatter, for the pooling; PyTorch gets
+channels-last images."""
 
 
 # %% after model

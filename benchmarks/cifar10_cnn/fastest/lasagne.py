@@ -1,18 +1,4 @@
-"""Lasagne on Theano: on a CPU, convolutions call NumPy's OpenBLAS directly, and OpenMP spreads the images over the
-cores (Theano's documentation, "Multi cores support"); images, labels and the sum of losses are shared variables."""
-
-# %% after parameters
-import glob
-import os
-
-import numpy as np
-
-for blas in glob.glob(os.path.join(os.path.dirname(np.__file__), "..", "numpy.libs", "libopenblas*.so")):
-    folder, library = os.path.split(os.path.realpath(blas))
-    flags = os.environ.get("THEANO_FLAGS", "").split(",")
-    flags += ["openmp=True", "blas.ldflags=-L%s -l:%s" % (folder, library)]
-    os.environ["THEANO_FLAGS"] = ",".join(filter(None, flags))
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # OpenBLAS has threads of its own: those of OpenMP must not spin
+"""Lasagne on Theano: images, labels and the sum of losses are shared variables, on the device, and one function trains a batch of them."""
 
 # %% optimizer
 labels = T.lvector("labels")

@@ -1,11 +1,4 @@
-"""MXNet Gluon: as many threads as there are processors, where MXNet takes half of them as if each core had two (apache/mxnet issue 10836);
-images and labels on the device, each batch taken there by its indices; network and loss hybridized as one graph."""
-
-# %% after parameters
-import os
-
-os.environ.setdefault("OMP_NUM_THREADS", str(os.cpu_count()))
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # spinning hurts where processors are busy
+"""MXNet Gluon: images and labels on the device, each batch taken there by its indices; network and loss hybridized as one graph."""
 
 # %% after data
 images, labels = mx.nd.array(x_train, ctx=device), mx.nd.array(y_train, ctx=device)

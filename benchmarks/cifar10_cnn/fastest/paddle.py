@@ -1,13 +1,5 @@
 """PaddlePaddle: the data on the device and a plain loop without a loader; biases added by a shape that Paddle broadcasts three times as
-fast; and MKL's AVX2 kernels on AMD's processors, which the MKL 2019 within Paddle does not choose there by itself."""
-
-# %% after parameters
-import os
-from pathlib import Path
-
-processors = Path("/proc/cpuinfo")
-if processors.exists() and "AuthenticAMD" in processors.read_text():
-    os.environ["MKL_DEBUG_CPU_TYPE"] = "5"  # read once, when MKL is loaded
+fast."""
 
 # %% after data
 images, labels = paddle.to_tensor(x_train), paddle.to_tensor(y_train)
