@@ -37,10 +37,7 @@ ACCURACY = {
 }
 TIME = {
     AS_IT_IS: (),
-    "channels last": (
-        ("model", "model.to(device)", "model.to(device, memory_format=torch.channels_last)"),
-        ("train", "forward(x_train[batch])", "forward(x_train[batch].contiguous(memory_format=torch.channels_last))"),
-    ),
+    "channels first in memory": (("model", "torch.channels_last", "torch.contiguous_format"),),
     "gradient to the images": (("train", "forward(x_train[batch])", "forward(x_train[batch].requires_grad_())"),),
     "ReLU before pooling": (("model", "nn.MaxPool2d(2), nn.ReLU()", "nn.ReLU(), nn.MaxPool2d(2)"),),
 }

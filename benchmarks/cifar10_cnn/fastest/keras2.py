@@ -5,5 +5,5 @@ with XLA; for CNTK nothing is known."""
 import os
 
 # Each of these is read by one backend alone
-os.environ["THEANO_FLAGS"] = ",".join(["allow_gc=False"] + os.environ.get("THEANO_FLAGS", "").split(","))
+os.environ["THEANO_FLAGS"] = ",".join(filter(None, [os.environ.get("THEANO_FLAGS"), "allow_gc=False"]))
 os.environ["TF_XLA_FLAGS"] = "--tf_xla_auto_jit=2 --tf_xla_cpu_global_jit"

@@ -1,5 +1,5 @@
 """Lightning: barebones Trainer (its documentation: without the features that cost raw speed), whole batches taken from the tensors instead
-of images one by one, images and weights in channels-last order; on a GPU the set is there already and the network is compiled."""
+of images one by one, in channels-last order; on a GPU the set is there already and the network is compiled."""
 
 # %% after data
 from torch.utils.data import BatchSampler, RandomSampler
@@ -10,7 +10,6 @@ batches = BatchSampler(RandomSampler(train_set), BATCHSIZE, drop_last=False)
 train_loader = DataLoader(train_set, batch_size=None, sampler=batches)  # None: the sampler's lists are the batches
 
 # %% after weights
-network.to(memory_format=torch.channels_last)
 if accelerator == "gpu":
     network.compile(mode="reduce-overhead")  # replayed as a CUDA graph
 
