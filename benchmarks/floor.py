@@ -2,20 +2,26 @@
 
     uv run benchmarks/floor.py [--batch-size 64] [--size 2048] [--repeats 10]
 
-The floor that no framework gets below without computing less (Winograd's convolutions do). Prints GFLOP a step, the best GFLOP/s of
-FP32 products of two square matrices of --size, and the quotient.
+Prints GFLOP a step, the best GFLOP/s of FP32 products of two square matrices of --size, and the quotient;
+results/MACHINE/speed/floor.json keeps the speed.
 """
 
 import argparse
-import os
+import sys
 import time
+from datetime import UTC, datetime
+from pathlib import Path
 
 import numpy as np
 
-# Weights of each layer, and how many places of its output each of them is used for
-CONVOLUTIONS = ((50 * 3 * 9, 32 * 32), (50 * 50 * 9, 32 * 32), (100 * 50 * 9, 16 * 16), (100 * 100 * 9, 16 * 16))
-DENSE = ((6400 * 512, 1), (512 * 10, 1))
-PASSES = 3  # forward, and in backward the gradient of the inputs and that of the weights
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from rosetta.paths import RESULTS
+from rosetta.run import devices
+from rosetta.run.machine import processors
+from rosetta.speed import kept
+from rosetta.speed.floor import NAME, Floor, forward_flop, step_flop
+
 IMAGES = 10 * 50_000
 
 
@@ -24,17 +30,19 @@ def main() -> None:
     parser.add_argument("--batch-size", type=int, default=64)
     parser.add_argument("--size", type=int, default=2048)
     parser.add_argument("--repeats", type=int, default=10)
+    parser.add_argument("--out", type=Path, default=RESULTS)
     options = parser.parse_args()
-    forward = sum(
-        2 * weights * places for weights, places in CONVOLUTIONS + DENSE
-    )  # a multiplication and an addition each
-    step = PASSES * forward * options.batch_size
-    best = max(matmul(options.size) for _ in range(options.repeats))
-    print(f"forward, an image         {forward / 1e6:.1f} MFLOP")
+    machine = devices.timed(gpus="none", threads=None)[0].machine
+    speeds = [matmul(options.size) for _ in range(options.repeats)]
+    now = datetime.now(UTC).replace(microsecond=0)
+    found = Floor(machine=machine, measured=now, size=options.size, flop_s=speeds)
+    kept.write(found, kept.path(options.out, machine.name, NAME))
+    step = step_flop(options.batch_size)
+    print(f"forward, an image         {forward_flop() / 1e6:.1f} MFLOP")
     print(f"step of {options.batch_size} images        {step / 1e9:.1f} GFLOP")
-    print(f"{IMAGES:,} images            {PASSES * forward * IMAGES / 1e12:.0f} TFLOP")
-    print(f"matrix product            {best / 1e9:.0f} GFLOP/s with {len(os.sched_getaffinity(0))} processors")
-    print(f"floor of a step           {1000 * step / best:.0f} ms")
+    print(f"{IMAGES:,} images            {step_flop(IMAGES) / 1e12:.0f} TFLOP")
+    print(f"matrix product            {max(speeds) / 1e9:.0f} GFLOP/s with {len(processors())} processors")
+    print(f"floor of a step           {1000 * step / max(speeds):.0f} ms")
 
 
 def matmul(size: int) -> float:

@@ -15,6 +15,8 @@ from rosetta.paths import ROOT
 from rosetta.records import Machine
 from rosetta.speed import kept
 from rosetta.speed.figures import spread
+from rosetta.speed.floor import NAME as FLOOR
+from rosetta.speed.floor import Floor, step_flop
 from rosetta.speed.pairs import Pair, Pairs
 from rosetta.speed.startup import NAME as STARTUP
 from rosetta.speed.startup import PARTS, Startup
@@ -92,11 +94,43 @@ def _table(catalog: Catalog, pairs: list[Pair], other: str) -> list[str]:
     ]
 
 
+def limits(catalog: Catalog, results: Path, machine: str) -> list[str]:
+    """Where a step's time goes with all processors, beside what these do in a plain matrix product."""
+    points = _of_batch(results, machine)
+    floor = kept.read(Floor, kept.path(results, machine, FLOOR))
+    if not (points and floor.flop_s):
+        return []
+    most, best = max(point.threads for point in points), max(floor.flop_s)
+    body = []
+    for point in _ordered(catalog, [point for point in points if point.threads == most], lambda point: point.row):
+        forward, backward, step = (point.ms(phase) for phase in PHASES)
+        flop_s = step_flop(BATCH) / (step / 1000)
+        parts = forward, backward - forward, step - backward
+        body.append(
+            [
+                point.title,
+                f"{step:.0f}",
+                f"{flop_s / 1e9:.0f}",
+                f"{flop_s / best:.0%}",
+                *(f"{part / step:.0%}" for part in parts),
+            ]
+        )
+    heading = ["", "full step, ms", "GFLOP/s", "of the matrix product's", "forward", "gradients", "update"]
+    words = (
+        f"From the next table, with {_threads(most)}. NumPy's product of two matrices of {floor.size} x {floor.size}: "
+        f"{best / 1e9:.0f} GFLOP/s, which makes the floor of a step {1000 * step_flop(BATCH) / best:.0f} ms ({_host(floor.machine)}; {floor.measured:%Y-%m-%d})."
+    )
+    return [markdown.table(heading, body), words]
+
+
+def _of_batch(results: Path, machine: str) -> list[Point]:
+    found = kept.read(Sweep, kept.path(results, machine, SWEEP)).points
+    return [point for point in found if point.batch_size == BATCH]
+
+
 def sweep(catalog: Catalog, results: Path, machine: str) -> list[str]:
     """Milliseconds of each phase at one batch size, for every number of threads."""
-    points = [
-        point for point in kept.read(Sweep, kept.path(results, machine, SWEEP)).points if point.batch_size == BATCH
-    ]
+    points = _of_batch(results, machine)
     if not points:
         return []
     threads = sorted({point.threads for point in points})
@@ -137,6 +171,7 @@ TABLES: dict[str, Callable[[Catalog, Path, str], list[str]]] = {
     "fastest": fastest,
     "as_in_2018": as_in_2018,
     "variables": variables,
+    "limits": limits,
     "sweep": sweep,
     "startup": startup,
 }

@@ -9,7 +9,7 @@ from rosetta.errors import RosettaError
 from rosetta.paths import RESULTS
 from rosetta.records import Commit
 from rosetta.run import devices
-from rosetta.speed import command, kept, page, startup
+from rosetta.speed import command, floor, kept, page, startup
 from rosetta.speed.pairs import Pairs
 from rosetta.speed.sweep import Point, Protocol, Sweep
 from tests.speed.test_pairs import pair, slot  # noqa: F401
@@ -48,6 +48,8 @@ def test_tables_are_filled_in(tmp_path, slot):  # noqa: F811
     )
     points = [point(machine), point(machine, threads=2, step=0.1), point(machine, batch_size=16)]
     kept.write(Sweep(points=points), kept.path(tmp_path, "box", "sweep"))
+    speed = floor.Floor(machine=machine, measured=points[0].measured, size=8, flop_s=[1e12, 2e12])
+    kept.write(speed, kept.path(tmp_path, "box", "floor"))
     start = startup.Start(start_s=1, import_s=2, data_s=3, build_s=4, first_step_s=5, second_step_s=0.5)
     rows = [startup.RowStart(row="pytorch", title="PyTorch", starts=[start])]
     kept.write(
@@ -63,6 +65,7 @@ def test_tables_are_filled_in(tmp_path, slot):  # noqa: F811
     assert (
         "| Pytorch | 50.0 ± 0.0 | 160.0 ± 14.1 | 200.0 ± 0.0 | 50.0 ± 0.0 | 160.0 ± 14.1 | 100.0 ± 0.0 | 2.00 |" in text
     )
+    assert "| Pytorch | 100 | 239 | 12% | 50% | 110% | -60% |" in text and "12 ms" in text
     assert "| PyTorch | 1.00 | 2.00 | 3.00 | 4.00 | 5.00 | 0.50 | 15.00 |" in text
     assert "Not measured yet." in text  # as in 2018
 
