@@ -52,6 +52,10 @@ def fastest(catalog: Catalog, results: Path, machine: str) -> list[str]:
     return _pairs(catalog, results, machine, "fastest", "fastest loop")
 
 
+def own_layers(catalog: Catalog, results: Path, machine: str) -> list[str]:
+    return _pairs(catalog, results, machine, "own_layers", "own layers")
+
+
 def as_in_2018(catalog: Catalog, results: Path, machine: str) -> list[str]:
     return _pairs(catalog, results, machine, "as_in_2018", "as in 2018")
 
@@ -169,6 +173,7 @@ def startup(catalog: Catalog, results: Path, machine: str) -> list[str]:
 
 TABLES: dict[str, Callable[[Catalog, Path, str], list[str]]] = {
     "fastest": fastest,
+    "own_layers": own_layers,
     "as_in_2018": as_in_2018,
     "variables": variables,
     "limits": limits,

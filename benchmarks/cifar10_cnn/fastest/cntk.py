@@ -1,12 +1,16 @@
-"""CNTK: on an AMD CPU, MKL told that AVX2 is there: by itself it takes its slowest kernels on any CPU but Intel's, as guides of computing
-centres for such machines warn. The loop stays: handing over a batch is nothing beside the convolutions."""
+"""CNTK: an epoch's images lie on the device in their order, and a batch is a view of them instead of arrays that are handed over."""
 
-# %% after parameters
-import os
-import platform
-
-if platform.system() == "Linux":
-    with open("/proc/cpuinfo") as cpuinfo:
-        cpu = cpuinfo.read()
-    if "AuthenticAMD" in cpu and "avx2" in cpu:
-        os.environ["MKL_DEBUG_CPU_TYPE"] = "5"  # AVX2; read when CNTK loads its MKL, which is older than 2020
+# %% train
+log = EpochLog(EPOCHS)
+for epoch in range(EPOCHS):
+    order = np.random.RandomState([SEED, epoch]).permutation(len(x_train))
+    images, labels = (C.NDArrayView.from_dense(array[order], device) for array in (x_train, y_train))
+    total = 0.0
+    for start in range(0, len(order), BATCHSIZE):
+        n = min(BATCHSIZE, len(order) - start)
+        batch = images.slice_view((start, 0, 0, 0), (n,) + x.shape), labels.slice_view((start, 0), (n,) + y.shape)
+        trainer.train_minibatch({x: C.Value(batch[0]), y: C.Value(batch[1])})
+        total += trainer.previous_minibatch_loss_average * n
+    log.epoch(total / len(x_train))
+    if TEST_EACH_EPOCH:
+        log.test(accuracy(predict()))

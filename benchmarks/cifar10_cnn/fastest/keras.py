@@ -1,25 +1,5 @@
 """Keras: instead of fit() a loop from scratch on images that stay on the device, as its guides write it for each backend. TensorFlow runs an
-epoch as one graph; JAX donates its state and has maxima of slices, whose gradient needs no scatter, for the pooling; PyTorch gets
-channels-last images."""
-
-
-# %% after model
-class SlicePooling2D(layers.Layer):
-    """2x2; of equal numbers the first gets the gradient, as in MaxPooling2D."""
-
-    def call(self, x):
-        left, right = x[:, :, ::2], x[:, :, 1::2]
-        x = keras.ops.where(left >= right, left, right)
-        top, bottom = x[:, ::2], x[:, 1::2]
-        return keras.ops.where(top >= bottom, top, bottom)
-
-
-def faster(layer):
-    return SlicePooling2D() if isinstance(layer, layers.MaxPooling2D) else layer.from_config(layer.get_config())
-
-
-if BACKEND == "jax":
-    model = keras.models.clone_model(model, clone_function=faster)
+epoch as one graph; JAX donates its state."""
 
 # %% train
 import numpy as np
@@ -82,9 +62,8 @@ else:
         model.train()
         total = 0.0
         for rows in keras.ops.convert_to_tensor(order).split(BATCHSIZE):
-            x = images[rows].contiguous(memory_format=backend.channels_last)
             model.zero_grad()
-            loss = loss_fn(labels[rows], model(x, training=True))
+            loss = loss_fn(labels[rows], model(images[rows], training=True))
             loss.backward()
             with backend.no_grad():
                 optimizer.apply([v.value.grad for v in trainable], trainable)

@@ -1,29 +1,8 @@
-"""tinygrad: 50 channels become 52 with zeros, so that the kernel heuristics find an axis to vectorize (they try multiples of 3 and 4);
-Winograd's convolutions, the notebook's default, stay on. On a GPU, kernels are searched for as well (BEAM in tinygrad's documentation)."""
+"""tinygrad: on a GPU, kernels are searched for (BEAM in tinygrad's documentation); on a CPU the search takes too long, and nothing is
+known that the notebook lacks: data on the device, a captured step, Winograd's convolutions."""
 
 # %% after setup
 if device != "CPU":  # on which a search takes too long
     from tinygrad.helpers import BEAM
 
     BEAM.value = 2
-
-
-# %% after model
-def conv(layer, x):
-    """The layer with its channels padded by zeros to a multiple of 4; the gradients of what is padded are dropped."""
-    n_out, n_in, _, _ = layer.weight.shape
-    out, more = -n_out % 4, x.shape[1] - n_in
-    return x.conv2d(layer.weight.pad(((0, out), (0, more), None, None)), layer.bias.pad(((0, out),)), padding=1)
-
-
-class PaddedModel(Model):
-    def __call__(self, x):
-        x = conv(self.conv1, x).relu()
-        x = conv(self.conv2, x).max_pool2d().relu().dropout(drop(0.25))
-        x = conv(self.conv3, x).relu()
-        x = conv(self.conv4, x).max_pool2d().relu().dropout(drop(0.25))
-        x = self.fc1(x.flatten(1)).relu().dropout(drop(0.5))
-        return self.fc2(x)
-
-
-model = PaddedModel()
