@@ -1,11 +1,11 @@
 """Every row's notebook against itself with other cells or other variables: both train by turns, an epoch each.
 
-    uv run benchmarks/against.py fastest|own_layers|as_in_2018 [ROW ...]
+    uv run benchmarks/against.py fastest|own_layers|as_in_2018 [--set NAME=VALUE ...] [ROW ...]
     uv run benchmarks/against.py variables --set NAME=VALUE [--set ...] [ROW ...]
 
 fastest: the fastest idiomatic loop that we could write or find documented. own_layers: layers of one's own instead of the
 framework's, faster on a CPU. as_in_2018: the loop as it was usual then. The cells that differ are in benchmarks/TASK/KIND/; all
-others are the notebook's own. variables: the same cells with these environment variables; NAME= is without it.
+others are the notebook's own. variables: the same cells. --set: the other one has this environment variable; NAME= is without it.
 
 Prints milliseconds a step in the epochs after the first, median (min - max), and how many times as long the notebook takes;
 results/MACHINE/speed/KIND.json keeps it.
@@ -43,8 +43,8 @@ def main() -> None:
     parser.add_argument("--python", action="append", default=[], metavar="ENV=PATH")
     parser.add_argument("--out", type=Path, default=RESULTS)
     options = parser.parse_intermixed_args()
-    if (options.kind == VARIABLES) != bool(options.variables):
-        parser.error(f"--set belongs to {VARIABLES}, and {VARIABLES} needs it")
+    if options.kind == VARIABLES and not options.variables:
+        parser.error(f"{VARIABLES} needs --set NAME=VALUE")
     if wrong := [one for one in options.variables if one.find("=") < 1]:
         parser.error(f"--set takes NAME=VALUE, or NAME= to go without it, not {wrong[0]}")
     try:
@@ -94,9 +94,10 @@ def _plan(known: catalog.Catalog, row: Row, options: argparse.Namespace, slot: d
 
 
 def _other(row: Row, options: argparse.Namespace) -> pairs.Other:
+    variables = dict(one.partition("=")[::2] for one in options.variables)
     if options.kind == VARIABLES:
-        return pairs.Other(variables=dict(one.partition("=")[::2] for one in options.variables))
-    return pairs.Other(change=scripts.changes(scripts.program(options.kind, row)))
+        return pairs.Other(variables=variables)
+    return pairs.Other(scripts.changes(scripts.program(options.kind, row)), variables)
 
 
 if __name__ == "__main__":

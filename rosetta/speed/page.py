@@ -61,23 +61,23 @@ def as_in_2018(catalog: Catalog, results: Path, machine: str) -> list[str]:
 
 
 def variables(catalog: Catalog, results: Path, machine: str) -> list[str]:
-    """A table for each setting that was tried."""
-    found = kept.read(Pairs, kept.path(results, machine, "variables")).pairs
-    parts = []
-    for setting in dict.fromkeys(tuple(pair.variables.items()) for pair in found):
-        words = " ".join(f"`{name}={value}`" if value else f"without `{name}`" for name, value in setting)
-        chosen = [pair for pair in found if tuple(pair.variables.items()) == setting]
-        parts += [words + ":", *_table(catalog, chosen, "so")]
-    return parts
+    return _pairs(catalog, results, machine, "variables", "so")
 
 
 def _pairs(catalog: Catalog, results: Path, machine: str, kind: str, other: str) -> list[str]:
-    return _table(catalog, kept.read(Pairs, kept.path(results, machine, kind)).pairs, other)
+    """A table for each setting of variables that the other one was given."""
+    found = kept.read(Pairs, kept.path(results, machine, kind)).pairs
+    parts = []
+    for setting in dict.fromkeys(tuple(pair.variables.items()) for pair in found):
+        if setting:
+            parts.append(
+                " ".join(f"`{name}={value}`" if value else f"without `{name}`" for name, value in setting) + ":"
+            )
+        parts += _table(catalog, [pair for pair in found if tuple(pair.variables.items()) == setting], other)
+    return parts
 
 
 def _table(catalog: Catalog, pairs: list[Pair], other: str) -> list[str]:
-    if not pairs:
-        return []
     heading = ["", "notebook, ms a step", f"{other}, ms a step", f"notebook / {other}"]
     body = [
         [
