@@ -3,7 +3,8 @@
 # %% after optimizer
 same_batch = iterator.make_initializer(tf.data.Dataset.from_tensors((images, labels)).repeat())
 gradients = [gradient for gradient, _ in optimizer.compute_gradients(loss)]
-all_gradients = tf.group(gradients)  # computed, but not fetched
+# One number of each: fetched whole they would be copied, and what is merely a control input is optimized away
+touched = [tf.reshape(gradient, [-1])[0] for gradient in gradients]
 
 
 def place(n):
@@ -16,7 +17,7 @@ def forward(x, y):
 
 
 def backward(x, y):
-    return sess.run([loss, all_gradients], {training: True})[0]
+    return sess.run([loss, touched], {training: True})[0]
 
 
 def step(x, y):
