@@ -168,7 +168,8 @@ def startup(catalog: Catalog, results: Path, machine: str) -> list[str]:
         ],
     )
     repeats = sorted({len(one.starts) for one in found.rows})
-    return [commands, rows, f"{_host(found.machine)}; medians of {', '.join(map(str, repeats))} runs."]
+    counted = "one run each" if repeats == [1] else f"medians of {', '.join(map(str, repeats))} runs"
+    return [commands, rows, f"{_host(found.machine)}; {counted}."]
 
 
 TABLES: dict[str, Callable[[Catalog, Path, str], list[str]]] = {

@@ -48,7 +48,9 @@ def _panel(axes: Axes, title: str, points: list[Point], threads: list[int]) -> N
         for phase, stroke in STROKES.items():
             rates = [1000 * point.batch_size / point.ms(phase) for point in chosen]
             errors = [rate * point.spread_ms(phase) / point.ms(phase) for rate, point in zip(rates, chosen)]
-            axes.errorbar(sizes, rates, errors, color=f"C{place}", linestyle=stroke, linewidth=1.2)
+            axes.errorbar(
+                sizes, rates, errors, color=f"C{place}", linestyle=stroke, linewidth=1.2, marker="o", markersize=2.5
+            )
     axes.set_title(title, fontsize=9)
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")

@@ -66,7 +66,7 @@ def test_tables_are_filled_in(tmp_path, slot):  # noqa: F811
         "| Pytorch | 50.0 ± 0.0 | 160.0 ± 14.1 | 200.0 ± 0.0 | 50.0 ± 0.0 | 160.0 ± 14.1 | 100.0 ± 0.0 | 2.00 |" in text
     )
     assert "| Pytorch | 100 | 239 | 12% | 50% | 110% | -60% |" in text and "12 ms" in text
-    assert "| PyTorch | 1.00 | 2.00 | 3.00 | 4.00 | 5.00 | 0.50 | 15.00 |" in text
+    assert "| PyTorch | 1.00 | 2.00 | 3.00 | 4.00 | 5.00 | 0.50 | 15.00 |" in text and "; one run each." in text
     assert "Not measured yet." in text  # as in 2018
 
 
