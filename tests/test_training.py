@@ -42,6 +42,7 @@ SHORT = dict.fromkeys(
 ) | {
     "tinygrad": {"EPOCHS": 2, "N_TRAIN": 336, "N_TEST": 100},
     "mlx": {"EPOCHS": 2, "N_TRAIN": 80, "N_TEST": 20},
+    "mlx[streams]": {"EPOCHS": 2, "N_TRAIN": 80, "N_TEST": 20},
 }
 
 

@@ -85,7 +85,7 @@ def test_results_sort_and_filter(reader, screenshot):
     assert rows.locator("th").all_inner_texts() == ["Keras on JAX"]
     screenshot(page)
     page.get_by_label("Filter rows").fill("")
-    assert rows.count() == 24
+    assert rows.count() == 25
 
 
 def test_figures_lead_to_records_and_executed_notebooks(reader):

@@ -25,6 +25,9 @@ LEFT_OUT = {
     ("fastest", "pytorch[compiled]"),
     ("fastest", "pytorch[torch1]"),
     ("fastest", "tinygrad"),  # the notebook itself, but on a GPU
+    ("fastest", "mlx"),  # both are mlx[streams]
+    ("fastest", "mlx[streams]"),
+    ("own_layers", "mlx[streams]"),
     ("as_in_2018", "pytorch[compiled]"),
     ("as_in_2018", "pytorch"),
     ("as_in_2018", "keras2[theano]"),
