@@ -78,9 +78,8 @@ def restore_downsample(theano):
     return "wrote " + path
 
 
-def name_blas(theano):
+def name_blas(numpy):
     """Write ``theanorc`` with the OpenBLAS of NumPy's wheel for Linux, unless its path has spaces; say what was done."""
-    numpy = folder_of("numpy")
     found = [
         path
         for folder in (os.path.join(os.path.dirname(numpy), "numpy.libs"), os.path.join(numpy, ".libs"))
@@ -174,10 +173,13 @@ def provide_mpi(cntk):
 
 def main():
     """Repair what is installed."""
-    for package, repair in (("theano", restore_downsample), ("theano", name_blas), ("cntk", provide_mpi)):
-        folder = folder_of(package)
-        if folder:
-            print("classic_fixes: " + repair(folder))
+    for needed_by, package, repair in (
+        ("theano", "theano", restore_downsample),
+        ("theano", "numpy", name_blas),
+        ("cntk", "cntk", provide_mpi),
+    ):
+        if folder_of(needed_by):
+            print("classic_fixes: " + repair(folder_of(package)))
 
 
 if __name__ == "__main__":

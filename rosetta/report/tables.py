@@ -89,12 +89,20 @@ def _overview(rows: list[Row], shown: list[Column], reference: list[Published], 
             cells += [PERCENT.all(accuracy), train_time(runs)] if runs else ["", ""]
         cells += [SECONDS.one(source.columns[title].get(row.name)) for source in reference for title in source.columns]
         body.append(cells)
-    limits = {markdown.escape(f"{row.title}: {row.slow_on_cpu}.") for row in rows if row.slow_on_cpu}
-    notes = sorted(limits) + [
+    notes = [markdown.escape(limit) for limit in limits(rows)] + [
         f"Reference columns: [{source.source}]({source.url}); {source.conditions}; {source.unit}."
         for source in reference
     ]
     return "\n\n".join([markdown.table(heading, body), *notes])
+
+
+def limits(rows: list[Row]) -> list[str]:
+    """Which rows do less on a CPU, and why; a line for each reason."""
+    titles: dict[str, list[str]] = {}
+    for row in rows:
+        if row.slow_on_cpu:
+            titles.setdefault(row.slow_on_cpu, []).append(row.title)
+    return [f"{' and '.join(found)}: {reason}." for reason, found in titles.items()]
 
 
 def _unfinished(rows: list[Row], found: list[Record]) -> list[str]:

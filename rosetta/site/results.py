@@ -11,7 +11,7 @@ from rosetta.report.details import AFTER_TRAIN, SCATTER, scatter, to_target, ver
 from rosetta.report.figures import PERCENT, SECONDS
 from rosetta.report.published import Published, published
 from rosetta.report.samples import Sample, sample
-from rosetta.report.tables import FAIRNESS
+from rosetta.report.tables import FAIRNESS, limits
 from rosetta.site import addresses
 from rosetta.site.pages import Pages
 from rosetta.site.task import Task
@@ -45,13 +45,12 @@ def write(pages: Pages, tasks: list[Task]) -> None:
 
 def _task(pages: Pages, task: Task) -> dict:
     shown, reference = columns(task.records), published(task.key)
-    limits = {f"{row.title}: {row.slow_on_cpu}." for row in task.rows if row.slow_on_cpu}
     sources = [f"[{one.source}]({one.url}): {one.conditions}; {one.unit}." for one in reference]
     return {
         "key": task.key,
         "title": task.title,
         "overview": overview(task.rows, shown, reference, task.verified),
-        "notes": [pages.markup(note, ROOT / "README.md", PAGE) for note in [*sorted(limits), *sources]],
+        "notes": [pages.markup(note, ROOT / "README.md", PAGE) for note in [*limits(task.rows), *sources]],
         "columns": [_column(pages, task, column) for column in shown],
         "unfinished": unfinished(task.rows, task.records),
     }

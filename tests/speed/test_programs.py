@@ -13,7 +13,7 @@ from rosetta.run.kernels import Kernels
 from rosetta.speed import scripts
 from rosetta.verify import conformance, probes
 from rosetta.verify.levels import TOLERANCES
-from rosetta.verify.probes import Bench, Reference, Size
+from rosetta.verify.probes import BATCH, Bench, Reference, Size
 from tests.verify.copies import Copy, copied
 
 KNOWN = catalog.load()
@@ -33,20 +33,38 @@ LEFT_OUT = {
     ("as_in_2018", "keras2[theano]"),
     ("as_in_2018", "keras2[cntk]"),
 }
+SCAN = [
+    ("train", '0 if device.platform == "cpu" else ', ""),
+    ("train", ", state, batches)", ", state, batches, unroll=0)"),  # all of it: convolutions in a loop are slow on a CPU
+]
+# What programs do on a GPU alone, made to happen on any processor
+ON_A_GPU = {
+    "pytorch": [("optimizer", 'if device.type == "cuda":', "if True:")],
+    "lightning": [("weights", 'if accelerator == "gpu":', "if True:")],
+    "tensorflow": [("train", 'jit_compile="GPU" in device', "jit_compile=True")],
+    "keras[tensorflow]": [("train", "jit_compile=model.jit_compile", "jit_compile=True")],
+    "flax": SCAN,
+    "equinox": SCAN,
+}
+FULL_BATCH = f"BATCHSIZE = {BATCH}\n\n"  # the probes' only batch is a short one, and scans leave that out
 SIZE = Size(n_test=20, drop_steps=0, n_drop_test=0)
 CASES = [
     (kind, row.name)
     for kind in KINDS
     for row in ROWS
     if scripts.program(kind, row).is_file() and (kind, row.name) not in LEFT_OUT
-]
+] + [("fastest, as on a GPU", name) for name in ON_A_GPU]
 REAL = bool(os.environ.get("ROSETTA_DATA"))
 
 
 def rewritten(row: Row, kind: str, folder: Path) -> Copy:
     """The row's notebook with a program's cells."""
-    change = scripts.changes(scripts.program(kind, row))
-    return copied(row, scripts.changed(scripts.cells(row.notebook), change), folder)
+    name, comma, _ = kind.partition(",")
+    code = scripts.changed(scripts.cells(row.notebook), scripts.changes(scripts.program(name, row)))
+    if comma:
+        code = scripts.edited(code, ON_A_GPU[row.name])
+        code["setup"] = FULL_BATCH + code["setup"]
+    return copied(row, code, folder)
 
 
 @pytest.fixture(scope="module")
