@@ -116,7 +116,7 @@ def limits(catalog: Catalog, results: Path, machine: str) -> list[str]:
                 f"{step:.0f}",
                 f"{flop_s / 1e9:.0f}",
                 f"{flop_s / best:.0%}",
-                *(f"{part / step:.0%}" for part in parts),
+                *(f"{round(part / step, 2) + 0.0:.0%}" for part in parts),  # + 0.0: no minus before nothing
             ]
         )
     heading = ["", "full step, ms", "GFLOP/s", "of the matrix product's", "forward", "gradients", "update"]

@@ -35,7 +35,11 @@ LEFT_OUT = {
 }
 SCAN = [
     ("train", '0 if device.platform == "cpu" else ', ""),
-    ("train", ", state, batches)", ", state, batches, unroll=0)"),  # all of it: convolutions in a loop are slow on a CPU
+    (
+        "train",
+        ", state, batches)",
+        ", state, batches, unroll=0)",
+    ),  # all of it: convolutions in a loop are slow on a CPU
 ]
 # What programs do on a GPU alone, made to happen on any processor
 ON_A_GPU = {
