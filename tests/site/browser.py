@@ -33,7 +33,7 @@ class Reader:
         self.page.on("console", lambda message: message.type == "error" and self.troubles.append(message.text))
         self.page.on("pageerror", lambda error: self.troubles.append(str(error)))
         self.page.on("request", self._requested)
-        self.page.on("requestfailed", lambda request: self.troubles.append(f"failed: {request.url}"))
+        self.page.on("requestfailed", self._failed)
 
     def _requested(self, request) -> None:
         if request.url.startswith("data:"):
@@ -43,6 +43,10 @@ class Reader:
             self.troubles.append(f"left the site: {request.url}")
         elif file.is_file():
             self.sizes[file] = file.stat().st_size
+
+    def _failed(self, request) -> None:
+        if request.failure != "net::ERR_ABORTED":  # by the reader, who goes on while pictures are still being loaded
+            self.troubles.append(f"failed: {request.url}: {request.failure}")
 
     def open(self, href: str) -> Page:
         # Chromium takes a new fragment for the same page

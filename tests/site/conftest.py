@@ -29,9 +29,8 @@ def reader(browser, site):
 
     one = Reader(browser, site)
     yield one
-    troubles = list(one.troubles)  # closing cuts off what is still being loaded: that is no trouble of the page's
     one.context.close()
-    assert not troubles
+    assert not one.troubles
 
 
 @pytest.fixture
