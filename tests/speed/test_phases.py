@@ -15,7 +15,7 @@ from rosetta.speed.sweep import Point, Protocol
 
 KNOWN = catalog.load()
 TASK = KNOWN.tasks["cifar10_cnn"]
-LEFT_OUT = ("pytorch[compiled]", "pytorch[torch1]", "mlx[streams]")  # the phases are those of the notebook without
+LEFT_OUT = ("pytorch[compiled]", "pytorch[torch1]", "mlx[streams]")  # their program is that of pytorch and of mlx
 ROWS = [row for row in KNOWN.rows("cifar10_cnn") if row.name not in LEFT_OUT]
 PROTOCOL = Protocol([8, 12], steps=1, repeats=2, synthetic=not os.environ.get("ROSETTA_DATA"))
 
