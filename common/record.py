@@ -1,4 +1,4 @@
-"""What a run reports: a line and a time stamp an epoch, and at the end one machine-readable record.
+"""What a run reports: a line and a time stamp for each part of its work, and at the end one machine-readable record.
 
 The record is one notebook output of the MIME type ``MIME``; a runner finds it there, a reader sees its text form.
 """
@@ -12,11 +12,17 @@ from common.threads import thread_pools
 from common.versions import cuda_libraries, versions
 
 MIME = "application/vnd.rosetta.record+json"
-SCHEMA = 1
+SCHEMA = 2
 
-# The line that EpochLog prints, and the expression by which a runner follows the training
-EPOCH_LINE = "epoch %d/%d  loss %.4f  %.2f s"
-EPOCH_PATTERN = re.compile(r"epoch (?P<epoch>\d+)/(?P<epochs>\d+)  loss (?P<loss>\S+)  (?P<seconds>[\d.]+) s")
+# The line that ``progress`` prints, and the expression by which a runner follows the work
+LINE = "%s %d/%d  %s  %.2f s"
+PATTERN = re.compile(r"^(?P<what>\w+) (?P<done>\d{1,9})/(?P<of>\d{1,9})  (?P<note>\S.*?)  (?P<seconds>[\d.]+) s$")
+
+
+def progress(what, done, of, note, seconds):
+    """Print how far the work is: ``epoch 3/10  loss 1.2345  17.20 s``. what: one word; done, of: whole numbers."""
+    print(LINE % (what, done, of, note, seconds))
+    sys.stdout.flush()
 
 
 class EpochLog(object):
@@ -42,8 +48,7 @@ class EpochLog(object):
         self.epoch_s.append(now - self._last)
         self._last = now
         self.loss.append(loss)
-        print(EPOCH_LINE % (len(self.loss), self.epochs, loss, self.epoch_s[-1]))
-        sys.stdout.flush()
+        progress("epoch", len(self.loss), self.epochs, "loss %.4f" % loss, self.epoch_s[-1])
 
     def test(self, accuracy):
         """Note the test accuracy, a fraction, after the epoch that ``epoch`` has just noted.
@@ -57,30 +62,45 @@ class EpochLog(object):
 
 
 def record(log, accuracy, parameters, frameworks, device):
-    """Show the result of a run and leave it as a record in the notebook.
+    """Show the result of a training run and leave it as a record in the notebook.
 
-    log: the EpochLog of the training. accuracy: fraction (0 to 1) of the test images classified rightly.
-    parameters: number of trainable parameters of the network. frameworks: the modules used, the framework itself first.
-    device: what the framework calls the device it trained on.
-    Returns nothing: the record is displayed, so that it travels inside the notebook.
+    log: the EpochLog of the training. accuracy: fraction (0 to 1) of the test set classified rightly.
+    parameters: number of trainable parameters of the network. frameworks, device: as for ``emit``.
     """
-    from common.data.loaded import description  # here, because runners read this module without needing NumPy
-
-    facts = {
-        "schema": SCHEMA,
+    metrics = {
         "accuracy": _finite(accuracy),
         "parameters": int(parameters),
         "loss": [_finite(loss) for loss in log.loss],
         "epoch_s": [round(seconds, 4) for seconds in log.epoch_s],
         "epoch_accuracy": [_finite(accuracy) for accuracy in log.accuracy],
-        "train_s": round(sum(log.epoch_s), 4),
+    }
+    tested = "no accuracy" if metrics["accuracy"] is None else "accuracy %.2f %%" % (100 * metrics["accuracy"])
+    emit(metrics, frameworks, device, "%s, %d epochs in %.1f s" % (tested, len(log.epoch_s), sum(log.epoch_s)))
+
+
+def emit(metrics, frameworks, device, text, points=()):
+    """Show what a run has found and leave it as a record in the notebook.
+
+    metrics: a dict of the figures that the task's kind knows. frameworks: the modules used, the framework itself first.
+    device: what the framework calls the device it computed on. text: the figures in a few words, for the reader.
+    points: dicts of "at" (where it was taken: a dict of texts and numbers), "values" (one a repeat) and "unit".
+    Returns nothing: the record is displayed, so that it travels inside the notebook.
+    """
+    from common.data.loaded import description  # here, because runners read this module without needing NumPy
+
+    data = description()
+    payload = {
+        "schema": SCHEMA,
+        "metrics": metrics,
+        "points": list(points),
         "device": str(device),
         "versions": versions(*frameworks),
         "cuda": cuda_libraries(),
         "thread_pools": thread_pools(),
-        "dataset": description(),
+        "dataset": data,
     }
-    _show(facts, _text(facts))
+    about = "%s%s on %s" % (text, " on synthetic data" if data.get("synthetic") else "", device)
+    _show(payload, "%s\n%s" % (about, ", ".join("%s %s" % item for item in payload["versions"].items())))
 
 
 def _finite(number):
@@ -89,22 +109,7 @@ def _finite(number):
     return number if math.isfinite(number) else None
 
 
-def _text(facts):
-    """The record in two lines for a reader."""
-    data = facts["dataset"]
-    accuracy = "no accuracy" if facts["accuracy"] is None else "accuracy %.2f %%" % (100 * facts["accuracy"])
-    images = "%d %stest images" % (data.get("n_test", 0), "synthetic " if data.get("synthetic") else "")
-    return "%s on %s, %d epochs in %.1f s on %s\n%s" % (
-        accuracy,
-        images,
-        len(facts["epoch_s"]),
-        facts["train_s"],
-        facts["device"],
-        ", ".join("%s %s" % item for item in facts["versions"].items()),
-    )
-
-
-def _show(facts, text):
+def _show(payload, text):
     """Display in a notebook, print in a plain script."""
     try:
         from IPython import get_ipython
@@ -114,4 +119,4 @@ def _show(facts, text):
     if get_ipython is None or get_ipython() is None:
         print(text)
     else:
-        display({MIME: facts, "text/plain": text}, raw=True)
+        display({MIME: payload, "text/plain": text}, raw=True)

@@ -1,92 +1,45 @@
-"""The catalog: which tasks and frameworks there are, and the rows that they make."""
+"""The catalog: which frameworks there are, and the rows that they make in each task."""
 
 import difflib
-import importlib
-import tomllib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
+from rosetta import files, tasks
 from rosetta.errors import RosettaError
+from rosetta.files import Strict
+from rosetta.kinds import Kind
 from rosetta.naming import Named
 from rosetta.paths import CATALOG, ENVIRONMENTS, NOTEBOOKS
-
-PRESETS = ("smoke", "quick", "full")
-
-
-class Strict(BaseModel):
-    """A table of the catalog in which a misspelt key is an error."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Task(Strict):
-    """One workload. ``params``, ``data`` and ``reference`` name modules below the packages of ``common`` of that name."""
-
-    title: str
-    params: str
-    data: str
-    reference: str
-    presets: dict[str, dict[str, Any]]
-
-    def parameters(self) -> dict[str, Any]:
-        """The shared constants of the task that a run may change: the numbers of its params module."""
-        module = importlib.import_module(f"common.params.{self.params}")
-        return {
-            name: value for name, value in vars(module).items() if name.isupper() and isinstance(value, int | float)
-        }
-
-    def expected(self) -> dict[str, Any]:
-        """What every finished run must have reported, by field of its metrics."""
-        return importlib.import_module(f"common.params.{self.params}").EXPECTED
-
-
-class Cost(Strict):
-    """What a run costs on 2 CPU cores, roughly: for the estimate before a batch, until this machine has records."""
-
-    start_s: float = 10.0  # import, build and compile, seconds
-    image_ms: float = 5.0  # one training image, milliseconds
-
-
-class Looser(Strict):
-    """A tolerance of ``verify`` that a row needs beyond the usual one, and why."""
-
-    tolerance: float
-    reason: str
+from rosetta.tasks import RowFacts, Task
 
 
 class Variant(Strict):
-    """A framework's notebook with other parameters, or in another environment."""
+    """A framework's notebooks with other parameters, or in another environment."""
 
     title: str | None = None
     environment: str | None = None
     imports: tuple[str, ...] | None = None
     parameters: dict[str, Any] = {}
-    cost: Cost | None = None
-    looser: dict[str, Looser] = {}
 
 
 class Framework(Strict):
-    """One framework: its notebooks lie at ``notebooks/<task>/<framework>.ipynb`` for each of its tasks."""
+    """One framework: it has a row in each task that has its notebook, ``notebooks/<task>/<framework>.ipynb``."""
 
     title: str
-    tasks: tuple[str, ...]
     environment: str
     imports: tuple[str, ...]  # modules that an interpreter must have to run it
     released: int
     retired: int | None = None  # year of the last release, of a framework that has ended
     homepage: str = Field(pattern=r"^https?://")
-    cost: Cost = Cost()
-    slow_on_cpu: str | None = None  # why it runs the smoke preset at most where there is no GPU
-    looser: dict[str, Looser] = {}  # by quantity, as rosetta.verify.levels.TOLERANCES names them
     plain: bool = True  # whether the notebook with its own defaults is a row
     variants: dict[str, Variant] = {}
 
 
 class Row(Named, BaseModel):
-    """One line of the table: a framework's notebook of one task, in one variant."""
+    """One line of a table: a framework's notebook of one task, in one variant."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -97,112 +50,125 @@ class Row(Named, BaseModel):
     environment: str
     imports: tuple[str, ...]
     parameters: dict[str, Any]
-    cost: Cost
-    slow_on_cpu: str | None
-    looser: dict[str, Looser] = {}
+    facts: RowFacts
 
     @property
     def notebook(self) -> Path:
         return NOTEBOOKS / self.task / f"{self.framework}.ipynb"
 
 
-class Catalog(Strict):
+class Frameworks(Strict):
+    """``catalog.toml``."""
+
     version: int = Field(alias="schema")
-    tasks: dict[str, Task]
     frameworks: dict[str, Framework]
 
-    def rows(self, task: str) -> list[Row]:
-        """The rows of a task, in the catalog's order."""
-        self.task(task)
-        return [
-            row
-            for key, framework in self.frameworks.items()
-            if task in framework.tasks
-            for row in _rows(task, key, framework)
-        ]
 
-    def task(self, name: str) -> Task:
-        if name not in self.tasks:
-            raise unknown("task", name, self.tasks)
-        return self.tasks[name]
+class Catalog:
+    """The frameworks and the tasks."""
 
-    def select(self, task: str, names: Iterable[str]) -> list[Row]:
-        """The rows that the names ask for; no name asks for all.
+    def __init__(self, frameworks: dict[str, Framework], known: dict[str, Task]):
+        self.frameworks, self.tasks = frameworks, known
+        self._rows = {key: self._make(task) for key, task in known.items()}
 
-        ``pytorch`` is the plain row, or every variant of a framework without one; ``pytorch[compiled]`` one variant; ``pytorch[*]`` all rows.
+    def task(self, key: str) -> Task:
+        if key not in self.tasks:
+            raise unknown("task", key, self.tasks)
+        return self.tasks[key]
+
+    def kind(self, row: Named) -> Kind:
+        """Of the task of a row or record."""
+        return self.task(row.task).kind
+
+    def rows(self, task: str | None = None) -> list[Row]:
+        """The rows of a task, or of all, in the catalog's order; without those that cannot exist."""
+        return [row for row in self.shown(task) if row.facts.absent is None]
+
+    def shown(self, task: str | None = None) -> list[Row]:
+        """All rows, those that cannot exist too."""
+        keys = [self.task(task).key] if task else list(self.tasks)
+        return [row for key in keys for row in self._rows[key]]
+
+    def label(self, row: Named) -> str:
+        """What tells a row from all others: without its task where that is the only one to have it."""
+        several = sum(other.name == row.name for other in self.rows()) > 1
+        return row.full_name if several else row.name
+
+    def select(self, names: Iterable[str], task: str | None = None) -> list[Row]:
+        """The rows that the names ask for; no name asks for all of the task, or of every task.
+
+        ``pytorch`` is the plain row, or every variant of a framework without one; ``pytorch[compiled]`` one variant;
+        ``pytorch[*]`` all rows; ``TASK/`` in front of any of them says which task, and must where several have it.
         """
-        rows = self.rows(task)
-        chosen: list[Row] = []
-        for name in names:
-            chosen += [row for row in self._named(name, rows) if row not in chosen]
+        rows, names = self.rows(task), list(names)
+        chosen = [row for name in names for row in self._named(name, rows)]
         return [row for row in rows if row in chosen] if names else rows
 
     def _named(self, name: str, rows: list[Row]) -> list[Row]:
-        framework, _, rest = name.partition("[")
+        key, slash, rest = name.rpartition("/")
+        if slash:
+            rows = [row for row in rows if row.task == self.task(key).key]
+        framework, _, variant = rest.partition("[")
         own = [row for row in rows if row.framework == framework]
         if not own:
             raise unknown("framework", framework, {row.framework for row in rows})
-        if not rest:
-            return [row for row in own if row.variant is None] or own
-        variant = rest.removesuffix("]")
-        if variant == "*":
+        if variant == "*]":
             return own
-        found = [row for row in own if row.variant == variant]
-        if not found:
-            raise unknown("variant", name, {row.name for row in own})
+        if variant:
+            found = [row for row in own if row.name == rest]
+            if not found:
+                raise unknown("variant", rest, {row.name for row in own})
+        else:
+            found = [row for row in own if row.variant is None] or own
+        in_tasks = list(dict.fromkeys(row.task for row in found))
+        if len(in_tasks) > 1:
+            examples = " or ".join(f"{task}/{rest}" for task in in_tasks)
+            raise RosettaError(f"{rest} is a row of {len(in_tasks)} tasks: say {examples}, or give --task")
         return found
 
-
-def _rows(task: str, key: str, framework: Framework) -> list[Row]:
-    plain = {None: Variant()} if framework.plain else {}
-    return [
-        Row(
-            task=task,
-            framework=key,
-            variant=name,
-            title=variant.title or (framework.title if name is None else f"{framework.title} [{name}]"),
-            environment=variant.environment or framework.environment,
-            imports=variant.imports or framework.imports,
-            parameters=variant.parameters,
-            cost=variant.cost or framework.cost,
-            slow_on_cpu=framework.slow_on_cpu,
-            looser=framework.looser | variant.looser,
-        )
-        for name, variant in (plain | framework.variants).items()
-    ]
+    def _make(self, task: Task) -> list[Row]:
+        """The rows of a task: of every notebook, and those that it says cannot exist."""
+        made = []
+        for key, framework in self.frameworks.items():
+            plain = {None: Variant()} if framework.plain else {}
+            for name, variant in (plain | framework.variants).items():
+                row = Row(
+                    task=task.key,
+                    framework=key,
+                    variant=name,
+                    title=variant.title or (framework.title if name is None else f"{framework.title} [{name}]"),
+                    environment=variant.environment or framework.environment,
+                    imports=variant.imports or framework.imports,
+                    parameters=variant.parameters,
+                    facts=task.facts(key if name is None else f"{key}[{name}]"),
+                )
+                if row.notebook.is_file() or row.facts.absent:
+                    made.append(row)
+        return made
 
 
 def load(path: Path = CATALOG) -> Catalog:
-    """Read and check the catalog: every notebook and environment that it names must be there."""
-    try:
-        catalog = Catalog.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
-    except FileNotFoundError:
-        raise RosettaError(f"{path.name} is not there: run from a complete checkout") from None
-    except tomllib.TOMLDecodeError as error:
-        raise RosettaError(f"{path.name} is not valid TOML: {error}") from None
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise RosettaError(f"{path.name}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
-    for key, framework in catalog.frameworks.items():
-        for task in framework.tasks:
-            catalog.task(task)
-            for row in _rows(task, key, framework):
-                _check(path, row)
+    """Read and check the catalog and the tasks: what they name must be there."""
+    catalog = Catalog(files.load(Frameworks, path).frameworks, tasks.load_all())
+    if not catalog.tasks:
+        raise RosettaError("there is no notebooks/*/task.toml: run from a complete checkout")
+    for key, task in catalog.tasks.items():
+        names = {row.name for row in catalog.shown(key)} | {f"{row.framework}[*]" for row in catalog.shown(key)}
+        for name in task.rows:
+            if name not in names:
+                raise unknown(f"row in notebooks/{key}/task.toml:", name, names)
+        for notebook in task.folder.glob("*.ipynb"):
+            if notebook.stem not in catalog.frameworks:
+                raise unknown(f"framework of notebooks/{key}/{notebook.name}:", notebook.stem, catalog.frameworks)
+    for row in catalog.rows():
+        if not (ENVIRONMENTS / row.environment / "environment.toml").is_file():
+            raise RosettaError(f"{path.name}: {row.name} names the environment {row.environment}, which is not there")
     return catalog
 
 
-def _check(path: Path, row: Row) -> None:
-    if not row.notebook.is_file():
-        raise RosettaError(
-            f"{path.name}: {row.name} names the notebook {row.task}/{row.notebook.name}, which is not there"
-        )
-    if not (ENVIRONMENTS / row.environment / "environment.toml").is_file():
-        raise RosettaError(f"{path.name}: {row.name} names the environment {row.environment}, which is not there")
-
-
-def unknown(kind: str, name: str, known: Iterable[str]) -> RosettaError:
+def unknown(what: str, name: str, known: Iterable[str]) -> RosettaError:
     """The error for a name that does not exist, with the nearest one that does."""
     known = sorted(known)
     near = difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.5)
     hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(known)}"
-    return RosettaError(f"unknown {kind} {name}; {hint}")
+    return RosettaError(f"unknown {what} {name}; {hint}")

@@ -2,12 +2,17 @@
 
 
 class Named:
-    """For classes with the fields ``framework`` and ``variant`` (None: the notebook with its own defaults)."""
+    """For classes with the fields ``task``, ``framework`` and ``variant`` (None: the notebook with its own defaults)."""
 
     @property
     def name(self) -> str:
-        """``framework`` or ``framework[variant]``, as the command line takes it."""
+        """``framework`` or ``framework[variant]``, as the command line takes it within a task."""
         return self.framework if self.variant is None else f"{self.framework}[{self.variant}]"
+
+    @property
+    def full_name(self) -> str:
+        """``task/framework[variant]``."""
+        return f"{self.task}/{self.name}"
 
     @property
     def stem(self) -> str:

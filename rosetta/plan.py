@@ -9,18 +9,16 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from rosetta.catalog import PRESETS, Catalog, Row, unknown
+from rosetta.catalog import Catalog, Row, unknown
 from rosetta.errors import RosettaError
+from rosetta.kinds import KINDS, Kind
 from rosetta.paths import COMMON
-from rosetta.records import Record
+from rosetta.records import Record, column
+from rosetta.tasks import PRESETS, UNTIMED, Task
 
-CUSTOM = "custom"
-UNTIMED = "smoke"  # the preset whose times mean nothing, so that runs may share a device
-LIMITED = ("N_TRAIN", "N_TEST")  # sizes that the task's own constants bound
 LIMIT, SHORTEST_LIMIT_S = 10, 1800  # a run is stopped after that many times its estimate, but not before
 
-
-Durations = dict[tuple[str, str], float]  # seconds that a row takes with a preset
+Durations = dict[tuple[str, str], float]  # seconds that a row takes in a column
 
 
 def content(path: Path) -> str:
@@ -39,36 +37,42 @@ class Plan(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     row: Row
+    kind_name: str
     preset: str
+    changed: dict[str, Any] = {}  # what was given by hand over the preset, but for the seed
     parameters: dict[str, Any]  # what papermill injects: only what differs from the notebook's own
     constants: dict[str, Any]  # the task's shared constants as this run has them
-    expected: dict[str, Any]  # what the run's metrics must say
-    dataset: str  # module below common.data
+    expected: dict[str, Any] = {}  # what the run's metrics must say
+    dataset: str | None = None  # module below common.data
     note: str | None = None  # why the preset is not the one that was asked for
     seed: int | None = None  # where it is not the task's own
     repeat: int = 0  # how many runs of the same row with other seeds come before it
     timeout_s: float | None = None
 
     @property
+    def kind(self) -> Kind:
+        return KINDS[self.kind_name]
+
+    @property
     def synthetic(self) -> bool:
         return bool(self.parameters.get("SYNTHETIC"))
 
     @property
+    def column(self) -> str:
+        return column(self.preset, self.changed, self.synthetic)
+
+    @property
     def title(self) -> str:
         """The row, with the seed where it is not the task's own."""
-        return self.row.name if self.seed is None else f"{self.row.name} seed {self.seed}"
+        return self.row.full_name if self.seed is None else f"{self.row.full_name} seed {self.seed}"
 
     def estimate_s(self, took: Durations | None = None) -> float:
-        """Seconds the run should take: the median of what it took before, else from the catalog's costs on 2 CPU cores.
-
-        Testing an image is counted as a third of training on it: forward without backward.
-        """
-        known = (took or {}).get((self.row.name, self.preset))
-        if known is not None and self.preset != CUSTOM:
+        """Seconds the run should take: the median of what it took before, else from the task's costs on 2 CPU cores."""
+        known = (took or {}).get((self.row.full_name, self.column))
+        if known is not None:
             return known
-        cost, size = self.row.cost, self.constants
-        images = size["EPOCHS"] * size["N_TRAIN"] + size["N_TEST"] / 3
-        return cost.start_s + images * cost.image_ms / 1000
+        cost = self.row.facts.cost
+        return cost.start_s + self.kind.items(self.constants) * cost.item_ms / 1000
 
     def limited(self, estimate_s: float) -> "Plan":
         """The plan with a time limit, since a run that hangs must not hold up a night's batch."""
@@ -87,12 +91,12 @@ class Plan(BaseModel):
 
 
 def durations(earlier: Iterable[Record]) -> Durations:
-    """What finished runs took, start and end included: the median of each row and preset."""
-    found: dict[tuple[str, str], list[float]] = {}
+    """What finished runs took, start and end included: the median of each row and column."""
+    groups: dict[tuple[str, str], list[float]] = {}
     for record in earlier:
         if record.status == "ok" and record.metrics.wall_s:
-            found.setdefault((record.name, record.preset), []).append(record.metrics.wall_s)
-    return {key: median(seconds) for key, seconds in found.items()}
+            groups.setdefault((record.full_name, record.column), []).append(record.metrics.wall_s)
+    return {key: median(seconds) for key, seconds in groups.items()}
 
 
 def make(
@@ -104,20 +108,22 @@ def make(
     gpu: bool,
     synthetic: bool = False,
     seeds: int = 1,
+    slot: dict[str, Any] | None = None,
     timeout_s: float | None = None,
 ) -> list[Plan]:
-    """Plans for the rows, each with ``seeds`` seeds in turn. ``overrides`` are parameters given by hand: but for the seed
-    they make the preset "custom"."""
+    """Plans for the rows, each with ``seeds`` seeds in turn. ``overrides`` are parameters given by hand; with ``slot``, what
+    was asked of the place where it runs (threads), they are in the record's path."""
     if preset not in PRESETS:
         raise unknown("preset", preset, PRESETS)
     plans = []
     for row in rows:
-        task = catalog.task(row.task)
-        capped = row.slow_on_cpu is not None and not gpu and preset != "smoke"
-        used = "smoke" if capped else preset
-        constants = task.parameters()
-        check_sizes(overrides, constants)
+        task, slow = catalog.task(row.task), row.facts.slow_on_cpu
+        capped = slow is not None and not gpu and preset != UNTIMED
+        used = UNTIMED if capped else preset
+        constants = task.constants()
+        check(overrides, task)
         first = overrides.get("SEED", constants["SEED"])
+        changed = {name: value for name, value in overrides.items() if name != "SEED"} | (slot or {})
         for repeat in range(seeds):
             own = overrides | ({"SEED": first + repeat} if repeat else {})
             seed = own.get("SEED", constants["SEED"])
@@ -125,12 +131,14 @@ def make(
             plans.append(
                 Plan(
                     row=row,
-                    preset=used if set(overrides) <= {"SEED"} else CUSTOM,
+                    kind_name=task.kind.name,
+                    preset=used,
+                    changed=changed,
                     parameters=chosen | row.parameters | ({"SYNTHETIC": True} if synthetic else {}),
                     constants=constants | chosen,
                     expected=task.expected(),
                     dataset=task.data,
-                    note=row.slow_on_cpu if capped else None,
+                    note=slow if capped else None,
                     seed=None if seed == constants["SEED"] else seed,
                     repeat=repeat,
                     timeout_s=timeout_s,
@@ -139,14 +147,16 @@ def make(
     return plans
 
 
-def check_sizes(overrides: dict[str, Any], constants: dict[str, Any]) -> None:
-    """Raises RosettaError for a parameter that the task does not have, or more images than there are."""
-    for name in overrides:
+def check(overrides: dict[str, Any], task: Task) -> None:
+    """Raises RosettaError for a parameter that the task does not have, of another type, or a size that there is not."""
+    constants = task.constants()
+    for name, value in overrides.items():
         if name not in constants:
-            raise unknown("parameter", name, constants)
-    for name in LIMITED:
-        if overrides.get(name, 0) > constants[name]:
-            raise RosettaError(f"{name} is {overrides[name]}, but there are only {constants[name]} images")
+            raise unknown(f"parameter of {task.key}", name, constants)
+        if isinstance(value, str) != isinstance(constants[name], str):
+            raise RosettaError(f"{name} of {task.key} is {constants[name]!r} by itself; it cannot be {value!r}")
+        if name in task.kind.bounded and value > constants[name]:
+            raise RosettaError(f"{name} is {value}, but {task.key} has only {constants[name]}")
 
 
 def cheapest_first(plans: list[Plan], earlier: list[Record]) -> list[tuple[Plan, float]]:

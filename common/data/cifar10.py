@@ -48,7 +48,7 @@ def load(layout="NCHW", data_dir=None, n_train=None, n_test=None, one_hot=False,
         x_test, y_test = _read(folder, TEST_FILES, n_test, layout)
     if one_hot:
         y_train, y_test = (np.eye(len(CLASSES), dtype=np.float32)[y] for y in (y_train, y_test))
-    loaded.remember(name="CIFAR-10", synthetic=bool(synthetic), n_train=n_train, n_test=n_test)
+    loaded.remember("CIFAR-10", bool(synthetic), train=n_train, test=n_test)
     return x_train, y_train, x_test, y_test
 
 

@@ -24,9 +24,9 @@ def locate(archive, data_dir=None, fetch=True):
     Raises DataError when the members are not there or cannot be brought there.
     """
     if data_dir:
-        return _given(archive, os.fspath(data_dir), "DATA_DIR")
+        return _given(archive, os.fspath(data_dir), "")
     if os.environ.get(VARIABLE):
-        return _given(archive, os.environ[VARIABLE], VARIABLE)
+        return _given(archive, os.environ[VARIABLE], " given as %s" % VARIABLE)
     cache = cache_folder()
     folder = os.path.join(cache, archive.folder)
     if not _missing(archive, folder):
@@ -57,7 +57,7 @@ def cache_folder():
 
 
 def _given(archive, path, source):
-    """The folder with all members: the path that the user gave, or the archive's folder in it."""
+    """The folder with all members: the path that the user gave, or the archive's folder in it. source: where, for the message."""
     path = os.path.abspath(os.path.expanduser(path))
     candidates = [path, os.path.join(path, archive.folder)]
     missing = min((_missing(archive, folder) for folder in candidates), key=len)
@@ -70,7 +70,7 @@ def _given(archive, path, source):
         else "(and %s in it) lacks %s" % (archive.folder, ", ".join(missing))
     )
     raise DataError(
-        "the folder %s given as %s %s; unpack %s there, or give no folder to have it downloaded"
+        "the folder %s%s %s; unpack %s there, or give no folder to have it downloaded"
         % (path, source, wrong, archive.url)
     )
 

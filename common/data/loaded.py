@@ -3,12 +3,11 @@
 _last = {}
 
 
-def remember(**facts):
-    """Called by a loader once the arrays are there."""
-    _last.clear()
-    _last.update(facts)
+def remember(name, synthetic, **sizes):
+    """Called by a loader once the arrays are there. sizes: how many examples of each part, as ``train=5000``."""
+    _last.update(name=name, synthetic=synthetic, sizes=sizes)
 
 
 def description():
-    """The facts of the last load: name, synthetic, n_train, n_test; empty when nothing was loaded."""
+    """The facts of the last load: name, synthetic, sizes; empty when nothing was loaded."""
     return dict(_last)

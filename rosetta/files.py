@@ -1,0 +1,79 @@
+"""Files that the project reads and writes: a model from TOML or JSON, and text that is there whole or not at all."""
+
+import os
+import tempfile
+import tomllib
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from rosetta.errors import RosettaError
+from rosetta.paths import portable
+
+
+class Strict(BaseModel):
+    """A file, or a part of one, in which a misspelt key is an error."""
+
+    model_config = ConfigDict(extra="forbid", populate_by_name=True)
+
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+def load(model: type[Model], file: Path, missing: Model | None = None) -> Model:
+    """The model that a ``.toml`` or ``.json`` file holds; ``missing``, where it is given, stands for a file that is not there.
+
+    Raises RosettaError, which names the file and the first field that is wrong.
+    """
+    try:
+        text = file.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        if missing is not None:
+            return missing
+        raise RosettaError(f"{portable(str(file))} is not there") from None
+    except (OSError, ValueError) as error:
+        raise _invalid(portable(str(file)), str(error)) from None
+    return parse(model, text, portable(str(file)))
+
+
+def parse(model: type[Model], text: str, name: str) -> Model:
+    """The model that a text is, TOML where its ``name`` ends so and JSON otherwise. Raises RosettaError, which names it."""
+    try:
+        if name.endswith(".toml"):
+            return model.model_validate(tomllib.loads(text))
+        return model.model_validate_json(text)
+    except tomllib.TOMLDecodeError as error:
+        raise _invalid(name, str(error)) from None
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        raise _invalid(name, f"{where}: {first['msg']}" if where else first["msg"]) from None
+
+
+def _invalid(name: str, reason: str) -> RosettaError:
+    return RosettaError(f"{name} is not valid: {reason.splitlines()[0]}; mend or delete it")
+
+
+def write(target: Path, model: BaseModel) -> Path:
+    """Write a model as JSON; returns its path."""
+    write_atomically(target, model.model_dump_json(by_alias=True, indent=1) + "\n")
+    return target
+
+
+def write_atomically(target: Path, text: str) -> None:
+    """The file is there whole or as it was before, also when the disk is full."""
+    handle = None
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".tmp")
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(name, 0o644)
+        os.replace(name, target)
+    except OSError as error:
+        if handle is not None:
+            Path(name).unlink(missing_ok=True)
+        raise RosettaError(f"cannot write {target.name}: {error.strerror}; what was finished before is kept") from error

@@ -1,0 +1,55 @@
+"""Kind ``infer``: a forward pass over a set of inputs, once to warm up and once for the clock."""
+
+from typing import Any
+
+from rosetta.figures import MILLISECONDS, SECONDS, WHOLE
+from rosetta.kinds.kind import BUILD, DATA, MEASURED, PARAMETERS, RECORD, SETUP, Kind, Metrics, Quantity, Role
+
+
+class InferMetrics(Metrics):
+    """Seconds of whole passes, copies to and from the device included."""
+
+    warm_up_s: float | None = None  # the first pass: it holds loading and compiling
+    pass_s: float | None = None  # the timed pass
+    thousand_s: float | None = None  # of 1,000 inputs
+    examples_per_s: float | None = None
+    latency_s: float | None = None  # of a single input, where it was measured
+
+
+class Infer(Kind):
+    name = "infer"
+    roles = (
+        PARAMETERS,
+        Role("setup", "Setup"),
+        Role("data", "Data"),
+        Role("model", "Model"),
+        Role("weights", "Weights"),
+        Role("predict", "Prediction"),
+        RECORD,
+    )
+    constants = ("BATCHSIZE", "BATCHES", "SEED")
+    metrics = InferMetrics
+    timed = SETUP
+    main = (
+        Quantity("1,000 inputs", lambda m: m.thousand_s, SECONDS, better="less", spread=True),
+        Quantity("examples/s", lambda m: m.examples_per_s, WHOLE),
+    )
+    details = (
+        Quantity("first pass", lambda m: m.warm_up_s, SECONDS),
+        Quantity("latency", lambda m: m.latency_s, MILLISECONDS, always=False),
+        DATA,
+        BUILD,
+        *MEASURED,
+    )
+
+    def items(self, constants: dict[str, Any]) -> float:
+        """Inputs of both passes."""
+        return 2 * constants["BATCHSIZE"] * constants["BATCHES"]
+
+    def size(self, constants: dict[str, Any]) -> str:
+        return f"{constants['BATCHES']} batches of {constants['BATCHSIZE']}"
+
+    def complete(self, metrics: InferMetrics, params: dict[str, Any], marked_j: float | None) -> None:
+        if metrics.pass_s:
+            metrics.examples_per_s = round(params["BATCHSIZE"] * params["BATCHES"] / metrics.pass_s, 1)
+            metrics.thousand_s = round(1000 / metrics.examples_per_s, 4)

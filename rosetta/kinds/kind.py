@@ -1,0 +1,153 @@
+"""What a kind of task says of its tasks: the runner, tables, charts and pages know tasks by nothing else."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from rosetta.figures import GIBIBYTES, KILOJOULES, SECONDS, Sample, Unit
+from rosetta.files import Strict
+
+
+class Metrics(Strict):
+    """What the runner measures of every run, whatever its kind; a kind's own metrics extend this. None: could not be had.
+
+    Times are in seconds, memory in bytes.
+    """
+
+    parameters: int | None = None  # trainable numbers of the network
+    start_s: float | None = None  # from the start of the run's process to the first cell: papermill and the kernel
+    setup_s: float | None = None  # imports and device
+    data_s: float | None = None
+    build_s: float | None = None  # model, weights, loss and optimizer
+    wall_s: float | None = None  # the whole run, from the start of its process to its end
+    cpu_s: float | None = None  # processor seconds of the run's processes
+    peak_rss: int | None = None  # largest resident memory of the kernel and its children
+    peak_gpu_memory: int | None = None
+    energy_j: float | None = None  # of the GPU, the whole run
+
+
+@dataclass(frozen=True)
+class Role:
+    """The job of one code cell: its tag, and the heading of its section. many: several cells may have it, one after the other."""
+
+    name: str
+    heading: str
+    many: bool = False
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A figure of a run, for tables and comparisons. ``of``: metrics -> the value, or None.
+
+    better: which way it should go, "less" or "more"; None: it is not compared. least: the smallest change that counts,
+    since clocks and samples are no finer. spread: min - max is shown too, where there are several seeds.
+    """
+
+    heading: str
+    of: Callable[[Any], float | None]
+    unit: Unit
+    better: str | None = None
+    spread: bool = False
+    always: bool = True  # a column of the table also where no run has it
+    least: float = 0.0
+    timed: bool = True  # means nothing where runs share a device
+    share_of: str | None = None  # the constant that says of how many it is a fraction
+
+    def sample(self, runs) -> Sample | None:
+        """The values of records of one experiment."""
+        return Sample.of(self.of(record.metrics) for record in runs)
+
+    def cell(self, runs) -> str:
+        sample = self.sample(runs)
+        return self.unit.all(sample) if self.spread else self.unit.one(sample and sample.median)
+
+
+DATA = Quantity("data", lambda metrics: metrics.data_s, SECONDS)
+BUILD = Quantity("build", lambda metrics: metrics.build_s, SECONDS)
+WALL = Quantity("wall", lambda metrics: metrics.wall_s, SECONDS, better="less", spread=True, least=2.0)
+MEMORY = Quantity("memory", lambda metrics: metrics.peak_rss, GIBIBYTES, better="less", least=2**27, timed=False)
+GPU_MEMORY = Quantity("GPU memory", lambda metrics: metrics.peak_gpu_memory, GIBIBYTES, always=False)
+ENERGY = Quantity("energy", lambda metrics: metrics.energy_j, KILOJOULES, better="less", spread=True, always=False)
+MEASURED = (WALL, MEMORY, GPU_MEMORY, ENERGY)  # of every kind
+
+
+@dataclass(frozen=True)
+class Series:
+    """Values of one colour in a chart; of a ``Curves`` chart a list a run."""
+
+    label: str
+    of: Callable[[Any], Any]
+
+
+@dataclass(frozen=True)
+class Dots:
+    """A chart with a line a row: the median of each series, and its range across seeds."""
+
+    name: str
+    caption: str
+    axis: str
+    series: tuple[Series, ...]
+    logarithmic: bool = False
+
+
+@dataclass(frozen=True)
+class Curves:
+    """A chart with a panel a series, and in it a curve a run. Drawn from ``least`` values on."""
+
+    name: str
+    caption: str
+    axis: str
+    series: tuple[Series, ...]
+    least: int = 3
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """Why a run whose notebook ended well is none all the same."""
+
+    status: str
+    error: str
+
+
+class Kind:
+    """One kind of task. What is written in capitals below belongs to the task: ``common/params/<task>.py``."""
+
+    name: ClassVar[str]
+    roles: ClassVar[tuple[Role, ...]]  # in their order
+    constants: ClassVar[tuple[str, ...]]  # that a task must have
+    bounded: ClassVar[tuple[str, ...]] = ()  # sizes that cannot be larger than the task's own
+    metrics: ClassVar[type[Metrics]]
+    timed: ClassVar[dict[str, str]]  # role -> the metric that the seconds of its cell add up to
+    main: ClassVar[tuple[Quantity, ...]]  # of the overview
+    details: ClassVar[tuple[Quantity, ...]]  # behind the main ones
+    charts: ClassVar[tuple[Dots | Curves, ...]] = ()
+    trains: ClassVar[bool] = False  # whether there is a training step to take apart
+    free: ClassVar[frozenset[str]] = frozenset({"SEED"})  # parameters that runs to be compared need not agree in
+
+    def items(self, constants: dict[str, Any]) -> float:
+        """How much work a run is: so many times a row's ``cost.item_ms``."""
+        raise NotImplementedError
+
+    def size(self, constants: dict[str, Any]) -> str:
+        """How much a run computes, in words: ``2 epochs of 5,000``."""
+        raise NotImplementedError
+
+    def complete(self, metrics: Any, params: dict[str, Any], marked_j: float | None) -> None:
+        """Fill in what follows from what the notebook reported. marked_j: energy from its first to its last progress line."""
+
+    def trouble(self, metrics: Any) -> Trouble | None:
+        """What is wrong with the figures of a run whose notebook ended well."""
+        return None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(role.name for role in self.roles)
+
+    @property
+    def quantities(self) -> tuple[Quantity, ...]:
+        return self.main + self.details
+
+
+SETUP = {"setup": "setup_s", "data": "data_s", "model": "build_s", "weights": "build_s", "optimizer": "build_s"}
+PARAMETERS = Role("parameters", "Parameters")
+RECORD = Role("record", "Result")

@@ -1,0 +1,141 @@
+"""Kind ``train``: the loss falls, accuracy counts, an epoch is what is timed."""
+
+from statistics import median
+from typing import Any
+
+from rosetta.figures import PERCENT, ROUGH, SECONDS, WHOLE
+from rosetta.kinds.kind import (
+    BUILD,
+    DATA,
+    ENERGY,
+    GPU_MEMORY,
+    MEMORY,
+    PARAMETERS,
+    RECORD,
+    SETUP,
+    WALL,
+    Curves,
+    Dots,
+    Kind,
+    Metrics,
+    Quantity,
+    Role,
+    Series,
+    Trouble,
+)
+
+
+class TrainMetrics(Metrics):
+    """Times in seconds, accuracies as fractions of the test set."""
+
+    accuracy: float | None = None
+    loss: list[float | None] = []  # mean training loss of each epoch
+    epoch_s: list[float] = []
+    epoch_accuracy: list[float | None] = []  # after each epoch, off the clock
+    train_s: float | None = None  # all epochs
+    target_s: float | None = None  # training until the task's target accuracy was first reached
+    first_epoch_s: float | None = None  # holds compilation and warm-up
+    steady_epoch_s: float | None = None  # median of the epochs after the first
+    examples_per_s: float | None = None  # training examples in a steady epoch, or in the only one
+    evaluate_s: float | None = None
+    examples_per_j: float | None = None  # training examples in the epochs after the first, a joule of the GPU
+
+
+class Train(Kind):
+    name = "train"
+    roles = (
+        PARAMETERS,
+        Role("setup", "Setup"),
+        Role("data", "Data"),
+        Role("model", "Model"),
+        Role("weights", "Weights"),
+        Role("optimizer", "Loss and optimizer"),
+        Role("train", "Training"),
+        Role("evaluate", "Evaluation"),
+        RECORD,
+    )
+    constants = ("EPOCHS", "BATCHSIZE", "LR", "SEED", "N_TRAIN", "N_TEST")
+    bounded = ("N_TRAIN", "N_TEST")
+    metrics = TrainMetrics
+    timed = SETUP | {"evaluate": "evaluate_s"}
+    trains = True
+    free = frozenset({"SEED", "TARGET_ACCURACY"})
+    main = (
+        Quantity("accuracy", lambda m: m.accuracy, PERCENT, better="more", spread=True, timed=False, share_of="N_TEST"),
+        Quantity("train", lambda m: m.train_s, SECONDS, better="less", spread=True),
+    )
+    details = (
+        Quantity("to target", lambda m: m.target_s, SECONDS, spread=True, always=False),
+        Quantity("first epoch", lambda m: m.first_epoch_s, SECONDS),
+        Quantity("steady", lambda m: m.steady_epoch_s, SECONDS, better="less", spread=True),
+        Quantity("examples/s", lambda m: m.examples_per_s, WHOLE),
+        DATA,
+        BUILD,
+        Quantity("test", lambda m: m.evaluate_s, SECONDS),
+        WALL,
+        MEMORY,
+        GPU_MEMORY,
+        ENERGY,
+        Quantity("examples/J", lambda m: m.examples_per_j, ROUGH, always=False),
+    )
+    charts = (
+        Dots(
+            "epochs",
+            "First epoch against steady epochs: the distance is what a framework compiles, tunes or warms up lazily. "
+            "In the order of the catalog.",
+            "seconds an epoch (logarithmic)",
+            (
+                Series("first epoch", lambda m: m.first_epoch_s if m.steady_epoch_s else None),
+                Series("steady epoch (median)", lambda m: m.steady_epoch_s),
+            ),
+            logarithmic=True,
+        ),
+        Curves(
+            "curves",
+            "Learning curves, one line a seed. Tests between epochs are off the clock.",
+            "epoch",
+            (Series("training loss", lambda m: m.loss), Series("test accuracy", lambda m: m.epoch_accuracy)),
+        ),
+        Dots(
+            "joules",
+            "Training examples a joule of the GPU, in the epochs after the first.",
+            "training examples a joule of the GPU",
+            (Series("training examples a joule", lambda m: m.examples_per_j),),
+        ),
+    )
+
+    def items(self, constants: dict[str, Any]) -> float:
+        """Training examples; testing one is counted as a third of training on it: forward without backward."""
+        return constants["EPOCHS"] * constants["N_TRAIN"] + constants["N_TEST"] / 3
+
+    def size(self, constants: dict[str, Any]) -> str:
+        epochs = "1 epoch" if constants["EPOCHS"] == 1 else f"{constants['EPOCHS']} epochs"
+        return f"{epochs} of {constants['N_TRAIN']:,}, batch {constants['BATCHSIZE']}, tested on {constants['N_TEST']:,}"
+
+    def complete(self, metrics: TrainMetrics, params: dict[str, Any], marked_j: float | None) -> None:
+        n_train, epochs = params["N_TRAIN"], metrics.epoch_s
+        metrics.target_s = _time_to(params.get("TARGET_ACCURACY"), metrics)
+        if not epochs:
+            return
+        metrics.train_s = round(sum(epochs), 4)
+        metrics.first_epoch_s = epochs[0]
+        metrics.steady_epoch_s = round(median(epochs[1:]), 4) if epochs[1:] else None
+        metrics.examples_per_s = round(n_train / (metrics.steady_epoch_s or epochs[0]), 1)
+        if marked_j and len(epochs) > 1:
+            metrics.examples_per_j = round(n_train * (len(epochs) - 1) / marked_j, 2)
+
+    def trouble(self, metrics: TrainMetrics) -> Trouble | None:
+        unusable = [number for number, loss in enumerate(metrics.loss, start=1) if loss is None]
+        if unusable:
+            return Trouble("diverged", f"the loss is not a finite number from epoch {unusable[0]} on")
+        if metrics.accuracy is None:
+            return Trouble("failed", "the notebook reported no accuracy")
+        return None
+
+
+def _time_to(target: float | None, metrics: TrainMetrics) -> float | None:
+    """Seconds of training until a test after an epoch has first reached the accuracy; None where none has."""
+    for number, accuracy in enumerate(metrics.epoch_accuracy, start=1):
+        if target is not None and accuracy is not None and accuracy >= target:
+            return round(sum(metrics.epoch_s[:number]), 4)
+    return None

@@ -1,0 +1,131 @@
+"""Tasks: everything that a workload says of itself, read from ``notebooks/<task>/task.toml`` and ``common/params/<task>.py``."""
+
+import importlib
+from functools import cached_property
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from pydantic import Field, field_validator
+
+from rosetta import files
+from rosetta.errors import RosettaError
+from rosetta.files import Strict
+from rosetta.kinds import KINDS, Kind
+from rosetta.paths import NOTEBOOKS
+
+PRESETS = ("smoke", "quick", "full")
+UNTIMED = "smoke"  # the preset whose times mean nothing: runs may share a device
+
+
+class Cost(Strict):
+    """What a run costs on 2 CPU cores, roughly: for the estimate before a batch, until this machine has records."""
+
+    start_s: float = 10.0  # import, build and compile, seconds
+    item_ms: float = 5.0  # milliseconds for each item of the kind's work: a training example, an input, ...
+
+
+class Looser(Strict):
+    """A tolerance of ``verify`` that a row needs beyond the usual one, and why."""
+
+    tolerance: float
+    reason: str
+
+
+class RowFacts(Strict):
+    """What a task says of one row."""
+
+    cost: Cost = Cost()
+    looser: dict[str, Looser] = {}  # by quantity of the kind's levels
+    flavour: str | None = None  # the published variant of a layer that the framework is bound to
+    slow_on_cpu: str | None = None  # why it runs the smoke preset at most where there is no GPU
+    absent: str | None = None  # why the row cannot exist; it is shown with this reason and never run
+
+
+class Task(Strict):
+    """One workload. Its parameters and reference are the modules of its name below ``common.params`` and ``common.reference``."""
+
+    key: str = ""  # the name of its folder
+    title: str
+    kind_name: str = Field(alias="kind")
+    data: str | None = None  # module below common.data
+    presets: dict[str, dict[str, Any]]  # over the constants
+    sweep: dict[str, list] = {}  # axes besides the number of threads
+    without_chance: dict[str, Any] = {}  # parameters of a run in which nothing is random, for ``verify``
+    tolerances: dict[str, float] = {}  # of ``verify``, where this task needs others than its kind
+    about: dict[str, str] = {}  # role -> what that step is in every notebook of this task, Markdown
+    figures: str = ""  # what the figures of this task mean, Markdown, besides what its kind says
+    published: list[str] = []  # files below results/published
+    rows: dict[str, dict[str, Any]] = {}  # of a row, or of "framework[*]": its RowFacts
+
+    @field_validator("kind_name")
+    @classmethod
+    def _known(cls, name: str) -> str:
+        if name not in KINDS:
+            raise ValueError(f"there is no kind {name}; there are: {', '.join(KINDS)}")
+        return name
+
+    @field_validator("presets")
+    @classmethod
+    def _complete(cls, presets: dict) -> dict:
+        if set(presets) != set(PRESETS):
+            raise ValueError(f"a task has the presets {', '.join(PRESETS)}")
+        return presets
+
+    @property
+    def kind(self) -> Kind:
+        return KINDS[self.kind_name]
+
+    @property
+    def folder(self) -> Path:
+        return NOTEBOOKS / self.key
+
+    def facts(self, name: str) -> RowFacts:
+        """Of a row by its name; what is said of all rows of its framework counts where nothing else is said."""
+        of_all = self.rows.get(f"{name.partition('[')[0]}[*]", {})
+        return RowFacts.model_validate(of_all | self.rows.get(name, {}))
+
+    @cached_property
+    def params(self) -> ModuleType:
+        return _module("params", self.key)
+
+    @property
+    def reference(self) -> ModuleType:
+        """The task in NumPy; it takes NumPy to import it."""
+        return _module("reference", self.key)
+
+    def constants(self) -> dict[str, Any]:
+        """The shared constants that a run may change: the numbers and texts of the params module."""
+        values = vars(self.params).items()
+        constants = {name: value for name, value in values if name.isupper() and isinstance(value, int | float | str)}
+        lacking = [name for name in self.kind.constants if name not in constants]
+        if lacking:
+            raise RosettaError(f"common/params/{self.key}.py lacks {', '.join(lacking)}, which kind {self.kind.name} needs")
+        return constants
+
+    def expected(self) -> dict[str, Any]:
+        """What every finished run must have reported, by field of its metrics."""
+        return getattr(self.params, "EXPECTED", {})
+
+
+def _module(package: str, key: str) -> ModuleType:
+    try:
+        return importlib.import_module(f"common.{package}.{key}")
+    except ModuleNotFoundError as error:
+        if error.name != f"common.{package}.{key}":
+            raise
+        raise RosettaError(f"task {key} has no common/{package}/{key}.py") from None
+
+
+def load(folder: Path) -> Task:
+    """The task of a folder of notebooks."""
+    task = files.load(Task, folder / "task.toml")
+    task = task.model_copy(update={"key": folder.name})
+    for name in task.rows:
+        task.facts(name)
+    return task
+
+
+def load_all() -> dict[str, Task]:
+    """Every task, in the order of their names."""
+    return {folder.parent.name: load(folder.parent) for folder in sorted(NOTEBOOKS.glob("*/task.toml"))}
