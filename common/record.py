@@ -16,7 +16,7 @@ SCHEMA = 2
 
 # The line that ``progress`` prints, and the expression by which a runner follows the work
 LINE = "%s %d/%d  %s  %.2f s"
-PATTERN = re.compile(r"^(?P<what>\w+) (?P<done>\d{1,9})/(?P<of>\d{1,9})  (?P<note>\S.*?)  (?P<seconds>[\d.]+) s$")
+PATTERN = re.compile(r"(?P<what>[a-z]+) (?P<done>\d{1,9})/(?P<of>\d{1,9})  (?P<note>\S.*?)  (?P<seconds>[\d.]+) s")
 
 
 def progress(what, done, of, note, seconds):

@@ -1,59 +1,53 @@
 """The command line. Modules that take long to import are imported by the command that needs them."""
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from rosetta import lock
 from rosetta.errors import RosettaError
+from rosetta.measure import cli as measuring
+from rosetta.options import (
+    Count,
+    DataOption,
+    GpusOption,
+    JobsOption,
+    Names,
+    OutOption,
+    PythonOption,
+    SetOption,
+    SyntheticOption,
+    TaskOption,
+    constants,
+)
 
 LAST = "last"  # the latest batch
+RESUME = "finished runs are kept; run_all.py resume runs the rest"
 
 app = typer.Typer(
     add_completion=False,
     no_args_is_help=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    help="The same network in every deep-learning framework: run the notebooks, collect the table. Without a command: run.",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="The same task in every deep-learning framework: run the notebooks, collect the tables. Without a command: run.",
 )
-
-Names = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="[FRAMEWORK | FRAMEWORK[VARIANT]]...",
-        help="Rows to run, e.g. pytorch 'keras[jax]' 'pytorch[*]'; all when none is named.",
-    ),
-]
-TaskOption = Annotated[str | None, typer.Option(help="Task to run; the catalog's first when not given.")]
-PythonOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--python",
-        metavar="ENV=PATH",
-        help="Use this interpreter for an environment (or all=PATH) and install nothing.",
-    ),
-]
-OutOption = Annotated[
-    Path | None, typer.Option(help="Folder for records, executed notebooks and results.md, instead of results/.")
-]
-DataOption = Annotated[
-    Path | None, typer.Option(help="Folder with the extracted data set, instead of ROSETTA_DATA or the cache.")
-]
-SyntheticOption = Annotated[
-    bool, typer.Option("--synthetic", help="Use generated stand-in data; marked so everywhere.")
-]
-GpusOption = Annotated[
-    str | None,
-    typer.Option(metavar="0,2|all|none", help="GPUs to use, as nvidia-smi numbers them; all when not given."),
-]
-Count = typer.Option(min=1)
+app.add_typer(measuring.app, name="measure")
+app.command()(measuring.sweep)
 
 
 @app.callback(invoke_without_command=True)
-def default(context: typer.Context) -> None:
-    if context.invoked_subcommand is None:
+def default(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Tell the version and the commit.")] = False,
+) -> None:
+    if version:
+        from rosetta import commands
+
+        print(commands.version())
+    elif context.invoked_subcommand is None:
         run()
 
 
@@ -69,6 +63,7 @@ def run(
     test_size: Annotated[int | None, Count] = None,
     batch_size: Annotated[int | None, Count] = None,
     seed: Annotated[int | None, typer.Option(min=0)] = None,
+    set_: SetOption = None,
     seeds: Annotated[int, typer.Option(min=1, help="Run every row so many times, each with another seed.")] = 1,
     data_dir: DataOption = None,
     synthetic: SyntheticOption = False,
@@ -79,6 +74,7 @@ def run(
     ] = None,
     python: PythonOption = None,
     gpus: GpusOption = None,
+    gpus_per_run: Annotated[int, typer.Option(min=1, help="GPUs that each run is given.")] = 1,
     threads: Annotated[int | None, typer.Option(min=1, help="Processors a run may use; all when not given.")] = None,
     jobs: Annotated[
         int | None,
@@ -91,70 +87,51 @@ def run(
             help="Let the workers of a Dask cluster do the runs: its scheduler's address (tcp://host:8786) or file (.json).",
         ),
     ] = None,
-    resume: Annotated[
-        str | None,
-        typer.Option(metavar="[BATCH]", help="Run only what a batch, the latest if none is named, still lacks."),
-    ] = None,
-    fresh: Annotated[bool, typer.Option("--fresh", help="With --resume: run what is finished as well.")] = False,
 ) -> None:
     """Run notebooks, one child process each, and write results.md."""
     from rosetta import running
+    from rosetta.batch.journal import Order
 
     given = {"EPOCHS": epochs, "N_TRAIN": train_size, "N_TEST": test_size, "BATCHSIZE": batch_size, "SEED": seed}
-    if resume:
-        own = (
-            names,
-            task,
-            preset,
-            *given.values(),
-            seeds - 1,
-            data_dir,
-            synthetic,
-            timeout,
-            python,
-            gpus,
-            threads,
-            jobs,
-            cluster,
-        )
-        if any(value not in (None, 0, False) for value in own):
-            raise RosettaError(
-                "--resume goes on with a batch as it was ordered: with it only --out and --fresh are taken"
-            )
-        raise typer.Exit(_alone("run --resume", lambda: running.resume(resume, out, fresh)))
-    if fresh:
-        raise RosettaError("--fresh belongs to --resume; without it every row is run anyway")
-    asked = running.order(
-        names or [],
-        task,
+    order = Order(
+        rows=running.row_names(names or [], task),
+        named=bool(names),
         preset=preset,
-        overrides={name: value for name, value in given.items() if value is not None},
+        overrides={name: value for name, value in given.items() if value is not None} | constants(set_ or []),
         seeds=seeds,
         synthetic=synthetic,
         timeout_s=timeout,
         data_dir=str(data_dir.absolute()) if data_dir else None,
         python=python or [],
         gpus=gpus,
+        gpus_per_run=gpus_per_run,
         threads=threads,
         jobs=jobs,
         cluster=str(Path(cluster).absolute()) if cluster and cluster.endswith(".json") else cluster,
     )
-    raise typer.Exit(_alone("run", lambda: running.run(asked, out)))
+    raise typer.Exit(lock.alone("run", lambda: running.run(order, out), RESUME))
 
 
-JobsOption = Annotated[
-    int | None,
-    typer.Option(
-        min=1,
-        help="Runs at a time, each with its share of the processors; one a GPU, or one a processor, when not given.",
-    ),
-]
+@app.command()
+def resume(
+    batch: Annotated[str, typer.Argument(metavar="[BATCH]", help="The batch; the latest when none is named.")] = LAST,
+    out: OutOption = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Run what is finished as well.")] = False,
+) -> None:
+    """Run what a batch still lacks, as it was ordered, and what has changed since."""
+    from rosetta import running
+
+    raise typer.Exit(lock.alone("resume", lambda: running.resume(batch, out, fresh), RESUME))
 
 
 @app.command()
 def verify(
     names: Names = None,
     task: TaskOption = None,
+    every: Annotated[
+        bool, typer.Option("--all", help="Also rows that have not changed since they were verified.")
+    ] = False,
+    drawn: Annotated[int, typer.Option(min=0, help="So many unchanged rows, drawn at random, too.")] = 0,
     data_dir: DataOption = None,
     synthetic: SyntheticOption = False,
     out: OutOption = None,
@@ -162,11 +139,11 @@ def verify(
     gpus: GpusOption = None,
     jobs: JobsOption = None,
 ) -> None:
-    """Prove that notebooks are the same network: five levels against the reference in NumPy; writes conformance.md."""
+    """Prove that notebooks are the same network: level by level against the reference in NumPy; writes results/conformance/."""
     from rosetta.verify import command
 
     options = command.Options(task, data_dir, synthetic, out, python or [], gpus, jobs)
-    raise typer.Exit(_alone("verify", lambda: command.verify(names or [], options)))
+    raise typer.Exit(lock.alone("verify", lambda: command.verify(names or [], options, every, drawn)))
 
 
 @app.command()
@@ -182,49 +159,12 @@ def crossload(
     gpus: GpusOption = None,
     jobs: JobsOption = None,
 ) -> None:
-    """Let rows evaluate each other's trained weights, all by all; writes conformance.md."""
+    """Let rows of a task evaluate each other's trained weights, all by all; writes results/conformance/."""
     from rosetta.verify import command
 
     options = command.Options(task, data_dir, synthetic, out, python or [], gpus, jobs)
-    raise typer.Exit(
-        _alone(
-            "crossload", lambda: command.crossload(names or [], {"N_TRAIN": train_size, "N_TEST": test_size}, options)
-        )
-    )
-
-
-@app.command()
-def sweep(
-    names: Names = None,
-    task: TaskOption = None,
-    threads: Annotated[
-        str | None, typer.Option(metavar="1,2,...", help="Numbers of processors; 1, 2, 4 ... up to all when not given.")
-    ] = None,
-    batch_size: Annotated[str, typer.Option(metavar="16,64,...", help="Images a step.")] = "16,64,256,1024",
-    steps: Annotated[int, typer.Option(min=1, help="Steps that are timed at once.")] = 100,
-    repeats: Annotated[int, typer.Option(min=1, help="How often: the mean and the spread of so many.")] = 5,
-    data_dir: DataOption = None,
-    synthetic: SyntheticOption = False,
-    out: OutOption = None,
-    python: PythonOption = None,
-    gpus: GpusOption = None,
-    plot: Annotated[bool, typer.Option("--plot", help="Draw the picture, too.")] = False,
-) -> None:
-    """Time forward, forward and backward, and the whole training step for numbers of threads and batch sizes."""
-    from rosetta.speed import command
-    from rosetta.speed.sweep import Protocol
-
-    options = command.Options(
-        command.numbers("--threads", threads) if threads else command.usual_threads(),
-        Protocol(command.numbers("--batch-size", batch_size), steps, repeats, synthetic),
-        task,
-        data_dir,
-        out,
-        tuple(python or ()),
-        gpus,
-        plot,
-    )
-    raise typer.Exit(_alone("sweep", lambda: command.sweep(names or [], options)))
+    sizes = {"N_TRAIN": train_size, "N_TEST": test_size}
+    raise typer.Exit(lock.alone("crossload", lambda: command.crossload(names or [], sizes, options)))
 
 
 @app.command("list")
@@ -246,9 +186,9 @@ def doctor(python: PythonOption = None) -> None:
 @app.command()
 def report(
     out: OutOption = None,
-    pictures: Annotated[bool, typer.Option("--pictures", help="Draw the pictures of results.md anew, too.")] = False,
+    pictures: Annotated[bool, typer.Option("--pictures", help="Draw the pictures of the results anew, too.")] = False,
 ) -> None:
-    """Write results.md and conformance.md from what earlier commands have found."""
+    """Write results.md, its pages and the tables in other pages from what earlier commands have kept."""
     from rosetta import commands
 
     commands.write_report(out, pictures)
@@ -257,6 +197,7 @@ def report(
 @app.command()
 def lab(
     names: Names = None,
+    task: TaskOption = None,
     python: PythonOption = None,
     port: Annotated[
         int | None, typer.Option(min=1, max=65535, help="Where JupyterLab listens; 8888 or the next.")
@@ -267,7 +208,7 @@ def lab(
     from rosetta import lab as work
 
     options = [f"--port={port}"] if port else []
-    raise typer.Exit(work.lab(names or [], python or [], [*options, *([] if browser else ["--no-browser"])]))
+    raise typer.Exit(work.lab(names or [], task, python or [], [*options, *([] if browser else ["--no-browser"])]))
 
 
 @app.command()
@@ -312,35 +253,17 @@ def watch(
     batch: Annotated[str, typer.Argument(metavar="[BATCH]", help="The batch; the latest when none is named.")] = LAST,
     out: OutOption = None,
 ) -> None:
-    """Show the live table of a batch that runs elsewhere, until it ends. Exit code 1: its runner is gone."""
+    """Show the live table of a batch that runs elsewhere, until it ends. Exit code 1: it ended without all its runs."""
     from rosetta.batch import watching
 
     raise typer.Exit(watching.watch(batch, out))
 
 
-def _alone(what: str, work: Callable[[], int]) -> int:
-    """The exit code of work that no other runner may disturb; Typer would end without a word at Ctrl-C."""
-    from rosetta import lock
-
-    try:
-        with lock.only_runner(what):
-            return work()
-    except KeyboardInterrupt:
-        rest = "; run_all.py run --resume runs the rest" if what.startswith("run") else ""
-        print(f"run_all.py: interrupted; finished runs are kept{rest}", file=sys.stderr)
-        return 130
-
-
 def completed(arguments: list[str]) -> list[str]:
-    """The arguments with what may be left out: the command ``run`` before options, the batch after ``--resume``."""
-    if arguments and arguments[0].startswith("-") and arguments[0] != "--help":
-        arguments = ["run", *arguments]
-    whole = []
-    for argument, following in zip(arguments, [*arguments[1:], None]):
-        whole.append(argument)
-        if argument == "--resume" and (following is None or following.startswith("-")):
-            whole.append(LAST)
-    return whole
+    """The arguments with the command ``run``, which may be left out before its options."""
+    if arguments and arguments[0].startswith("-") and arguments[0] not in ("-h", "--help", "--version"):
+        return ["run", *arguments]
+    return arguments
 
 
 def main() -> None:

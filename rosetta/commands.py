@@ -1,6 +1,7 @@
 """What the small commands of the command line do."""
 
 import time
+import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,23 +14,30 @@ from rosetta import catalog
 from rosetta.compare import changes, sources
 from rosetta.compare.comparison import FACTOR, WORSE, compare
 from rosetta.errors import RosettaError
-from rosetta.paths import RESULTS, portable
-from rosetta.report import tables
+from rosetta.paths import RESULTS, ROOT, portable
+from rosetta.report import pages
+from rosetta.run.execute import commit
 from rosetta.run.kernels import Kernels, parse_given
 
 
+def version() -> str:
+    """Name, version and commit."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return f"{project['name']} {project['version']} {commit()}".strip()
+
+
 def list_rows(task: str | None, python: list[str]) -> None:
-    """One line a row: name, notebook, environment, state here, years."""
+    """One line a row: name, environment, state here, years."""
     known, kernels = catalog.load(), Kernels(parse_given(python))
     table = Table(box=None, pad_edge=False)
     for heading in ("row", "environment", "state here", "released", "ended"):
         table.add_column(heading, overflow="fold")
-    for row in known.rows(task or next(iter(known.tasks))):
+    for row in known.shown(task):
         framework = known.frameworks[row.framework]
         table.add_row(
-            Text(row.name),
+            Text(known.label(row) if len(known.tasks) == 1 else row.full_name),
             row.environment,
-            Text(kernels.state(row.environment)),
+            Text(f"cannot exist: {row.facts.absent}" if row.facts.absent else kernels.state(row.environment)),
             str(framework.released),
             str(framework.retired or ""),
         )
@@ -38,18 +46,12 @@ def list_rows(task: str | None, python: list[str]) -> None:
 
 def write_report(out: Path | None, pictures: bool) -> None:
     """Write the pages anew from what is on disk, and draw the pictures where asked to."""
-    from rosetta.speed import page as performance
-    from rosetta.verify import page  # here, because it brings NumPy
-
     known, results = catalog.load(), out.absolute() if out else RESULTS
     written = []
     if pictures:
         with needs_extra("report --pictures"):
-            written += tables.draw_pictures(known, results)
-    written += [tables.write(known, results), page.write(known, results)]
-    if results == RESULTS:
-        written.append(performance.write(known, results))
-    for file in written:
+            written += pages.draw_pictures(known, results)
+    for file in [*written, *pages.write_all(known, results)]:
         print(portable(str(file)))
 
 
@@ -79,10 +81,10 @@ def compare_records(before: str, after: str, factor: float | None) -> int:
     if not factor > 1:
         raise RosettaError(f"--factor {factor:g} is no change for the worse: give a number above 1, such as 1.1")
     first, second = sources.read(before), sources.read(after)
-    found = compare(first.records, second.records, factor)
-    if not found.rows and not found.of(WORSE):
+    comparison = compare(first.records, second.records, factor)
+    if not comparison.rows and not comparison.of(WORSE):
         raise RosettaError(f"{first.title} and {second.title} have no row in common that could be compared")
     console = Console()
     console.print(f"from {first.title} to {second.title}", markup=False, highlight=False)
-    changes.show(found, console)
-    return 1 if found.of(WORSE) else 0
+    changes.show(comparison, console)
+    return 1 if comparison.of(WORSE) else 0

@@ -41,9 +41,9 @@ def main(python: list[str]) -> int:
         key=lambda text: int(text.split(".")[1]),
     ):
         table.add_row(f"Python {version}", str(interpreters.find(version) or "not found"))
-    data_states = [_data(task.data) for task in known.tasks.values()]
-    for task, (text, _) in zip(known.tasks.values(), data_states):
-        table.add_row(f"data {task.data}", Text(text))
+    sets = {task.data: _data(task.data) for task in known.tasks.values() if task.data}
+    for name, (text, _) in sets.items():
+        table.add_row(f"data {name}", Text(text))
     states = {name: kernels.state(name) for name in environments.names()}
     for name, state in states.items():
         table.add_row(f"environment {name}", Text(state))
@@ -51,7 +51,7 @@ def main(python: list[str]) -> int:
     blocked = [
         name for name in states if kernels.interpreter(name) is None and states[name] not in ("ready", "can be made")
     ]
-    return 1 if blocked or not all(there for _, there in data_states) else 0
+    return 1 if blocked or not all(there for _, there in sets.values()) else 0
 
 
 def _data(dataset: str) -> tuple[str, bool]:

@@ -16,13 +16,12 @@ ENVIRONMENT = "lab"
 FOLDER = ROOT / ".jupyter"  # made anew each time; JUPYTER_PATH leads there
 
 
-def lab(names: list[str], python: list[str], arguments: list[str]) -> int:
+def lab(names: list[str], task: str | None, python: list[str], arguments: list[str]) -> int:
     """Make the environments that the rows and JupyterLab need, register their kernels, run JupyterLab until it ends; its exit code.
 
     arguments: for JupyterLab. A row that this machine cannot run is told and left out; raises RosettaError if none is left.
     """
-    known = catalog.load()
-    rows = one_a_kernel(known.select(next(iter(known.tasks)), names))
+    rows = one_a_kernel(catalog.load().select(names, task))
     registered = register(rows, Kernels(parse_given(python)), FOLDER)
     if not registered:
         raise RosettaError("none of these rows can run on this machine")
@@ -38,7 +37,7 @@ def lab(names: list[str], python: list[str], arguments: list[str]) -> int:
 
 
 def one_a_kernel(rows: list[Row]) -> list[Row]:
-    """Of rows with the same notebook in the same environment the first: they differ in parameters, which a reader edits."""
+    """Of a framework's rows in the same environment the first: one kernel serves every task and variant."""
     return list({(row.framework, row.environment): row for row in reversed(rows)}.values())[::-1]
 
 

@@ -1,8 +1,9 @@
 """One runner at a time on a checkout: two would spoil each other's times and mix their files."""
 
 import os
+import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
@@ -11,6 +12,16 @@ from filelock import FileLock, Timeout
 
 from rosetta.errors import RosettaError
 from rosetta.paths import ROOT
+
+
+def alone(what: str, work: Callable[[], int], interrupted: str = "what is finished is kept") -> int:
+    """The exit code of work that no other runner may disturb. Ctrl-C ends it with a line, and exit code 130."""
+    try:
+        with only_runner(what):
+            return work()
+    except KeyboardInterrupt:
+        print(f"run_all.py: interrupted; {interrupted}", file=sys.stderr)
+        return 130
 
 
 @contextmanager

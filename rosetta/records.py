@@ -175,9 +175,7 @@ def read_all(results: Path) -> list[tuple[Path, Record]]:
     collecting = gc.isenabled()
     gc.disable()  # records hold no cycles: to look for some among very many would take as long as reading them
     try:
-        return [
-            (file, files.load(Record, file)) for file in sorted(results.glob(RECORDS), key=lambda file: file.parts)
-        ]
+        return [(file, files.load(Record, file)) for file in sorted(results.glob(RECORDS), key=lambda file: file.parts)]
     finally:
         if collecting:
             gc.enable()

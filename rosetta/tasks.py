@@ -100,7 +100,9 @@ class Task(Strict):
         constants = {name: value for name, value in values if name.isupper() and isinstance(value, int | float | str)}
         lacking = [name for name in self.kind.constants if name not in constants]
         if lacking:
-            raise RosettaError(f"common/params/{self.key}.py lacks {', '.join(lacking)}, which kind {self.kind.name} needs")
+            raise RosettaError(
+                f"common/params/{self.key}.py lacks {', '.join(lacking)}, which kind {self.kind.name} needs"
+            )
         return constants
 
     def expected(self) -> dict[str, Any]:

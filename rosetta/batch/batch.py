@@ -2,20 +2,20 @@
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from rosetta import records
+from rosetta import files, records
 from rosetta.batch.journal import Journal
 from rosetta.batch.screen import Screen
 from rosetta.catalog import Catalog
 from rosetta.errors import RosettaError
 from rosetta.plan import Plan
 from rosetta.records import Record
-from rosetta.report import tables
+from rosetta.report import pages
 from rosetta.run.devices import Slot
 from rosetta.run.execute import Progress, Run
 from rosetta.run.kernels import Kernels
@@ -31,6 +31,9 @@ class Executor(Protocol):
 
     slots: list[Slot]  # one run at a time in each
     kernels: Kernels
+
+    def check(self, plans: Iterable[Plan]) -> None:
+        """Before anything is announced: raises RosettaError for what the user gave and no run could use."""
 
     def prepare(self, plans: Numbered, folder: Path) -> None:
         """What the first run should not wait for; raises RosettaError where no run could succeed. ``folder`` is for logs."""
@@ -60,7 +63,7 @@ class Batch:
     def run(self, plans: Numbered, executor: Executor) -> list[Record]:
         """Execute the plans; whatever has ended until an interrupt is kept."""
         try:
-            executor.prepare(plans, self.journal.folder)
+            self._prepare(plans, executor)
             with suppress(OSError):
                 self.reserve.write_bytes(b"\0" * RESERVE)
             with self.screen:
@@ -73,6 +76,14 @@ class Batch:
         finally:
             self.reserve.unlink(missing_ok=True)
             self.journal.close()
+
+    def _prepare(self, plans: Numbered, executor: Executor) -> None:
+        """A batch in which nothing could run leaves nothing."""
+        try:
+            executor.prepare(plans, self.journal.folder)
+        except RosettaError:
+            self.journal.discard()
+            raise
 
     def progress(self, number: int, progress: Progress) -> None:
         self.journal.progress(number, progress)
@@ -99,7 +110,7 @@ class Batch:
     def _renew_table(self) -> None:
         started = time.monotonic()
         with suppress(RosettaError):  # tried again at the end of the batch
-            tables.write(self.catalog, self.results)
+            pages.write(self.catalog, self.results)
         now, self._table_stale = time.monotonic(), False
         self._table_due = now + COST * (now - started)
 
@@ -109,9 +120,9 @@ class Batch:
         record.notebook.executed = record.notebook.log = None
         try:
             records.write(record, self.results)
-            self.troubles.append(f"{record.name}: only its record could be kept: {error}")
+            self.troubles.append(f"{record.full_name}: only its record could be kept: {error}")
         except RosettaError as again:
-            self.troubles.append(f"{record.name}: {record.status}, but not kept: {again}")
+            self.troubles.append(f"{record.full_name}: {record.status}, but not kept: {again}")
 
 
 def save(run: Run, results: Path) -> None:
@@ -119,6 +130,6 @@ def save(run: Run, results: Path) -> None:
     for source, suffix in ((run.executed, ".ipynb"), (run.log, ".log")):
         if source.is_file():
             target = records.path(run.record, results, suffix)
-            records.write_atomically(target, source.read_text(encoding="utf-8", errors="replace"))
+            files.write_atomically(target, source.read_text(encoding="utf-8", errors="replace"))
             setattr(run.record.notebook, "executed" if suffix == ".ipynb" else "log", target.name)
     records.write(run.record, results)

@@ -3,7 +3,6 @@
 ``<results>/.batches/<id>/``: ``order.json``, written once; ``status.json``, renewed as runs go on; folders of the runs in flight.
 """
 
-import json
 import os
 import shutil
 import socket
@@ -12,33 +11,30 @@ import time
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import psutil
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field
 
-from rosetta import records
+from rosetta import files
 from rosetta.errors import RosettaError
+from rosetta.files import Strict
+from rosetta.kinds import KINDS
 from rosetta.records import Record
 from rosetta.run.child import sockets
 from rosetta.run.execute import PREFIX, Progress
 
 FOLDER = ".batches"
-SCHEMA = 1
+SCHEMA = 2
 RENEW_S = 0.5  # the status is not written more often than that,
 COST = 20  # nor for more than that part of the time: that of a very large batch takes long
-
-
-class Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", populate_by_name=True)
 
 
 class Order(Strict):
     """What was asked for, as far as it decides the runs: planned again from this, the catalog's changes count."""
 
-    version: int = Field(SCHEMA, alias="schema")
-    task: str
-    rows: list[str]
+    version: Literal[SCHEMA] = Field(SCHEMA, alias="schema")
+    rows: list[str]  # TASK/FRAMEWORK[VARIANT]
     named: bool = False  # whether the user named the rows: then one that cannot be run here is a failure
     preset: str | None = None  # None until it is known whether there is a GPU
     overrides: dict[str, Any] = {}
@@ -50,11 +46,12 @@ class Order(Strict):
     gpus: str | None = None
     threads: int | None = None
     jobs: int | None = None
+    gpus_per_run: int = 1
     cluster: str | None = None
 
 
 class Line(Strict):
-    """One run of the batch. Its state is waiting, preparing, starting, training, or a record's status."""
+    """One run of the batch. Its state is waiting, preparing, starting, running, or a record's status."""
 
     row: str
     estimate_s: float
@@ -62,10 +59,9 @@ class Line(Strict):
     where: str = ""
     started: datetime | None = None
     ended: datetime | None = None
-    epoch: int = 0
-    epochs: int = 0
-    loss: str = ""
-    accuracy: float | None = None
+    part: str = ""  # how far it is: "epoch 3/10"
+    note: str = ""  # what it tells on the way: "loss 1.2345", or what is being installed
+    result: str = ""  # its main figure
     error: str | None = None
 
     @property
@@ -80,7 +76,7 @@ class Line(Strict):
 class Status(Strict):
     """How far a batch is."""
 
-    version: int = Field(SCHEMA, alias="schema")
+    version: Literal[SCHEMA] = Field(SCHEMA, alias="schema")
     id: str
     host: str
     pid: int
@@ -124,25 +120,25 @@ class Journal:
         self.folder, self.status = folder, status
         self._lock, self._due = threading.RLock(), 0.0
         self._later: threading.Timer | None = None
+        self._discarded = False
 
     def begin(self, number: int, where: str) -> None:
         """The run starts, or starts again elsewhere."""
         line = self.status.lines[number]
         line.started, line.where = datetime.now(UTC), where
-        line.epoch, line.epochs, line.loss = 0, 0, ""
+        line.part = line.note = ""
         self.renew()
 
     def progress(self, number: int, progress: Progress) -> None:
         line = self.status.lines[number]
-        line.state = progress.state
-        if progress.epoch:
-            line.epoch, line.epochs, line.loss = progress.epoch, progress.epochs, progress.loss
+        line.state, line.note = progress.state, progress.note
+        line.part = f"{progress.what} {progress.done}/{progress.of}" if progress.of else ""
         self.renew()
 
     def end(self, number: int, record: Record) -> None:
         line = self.status.lines[number]
         line.state, line.ended, line.error = record.status, datetime.now(UTC), record.error
-        line.accuracy = record.metrics.accuracy
+        line.note, line.result = "", result(record)
         self.renew()
 
     def wait(self, number: int) -> None:
@@ -160,9 +156,16 @@ class Journal:
         self.status.ended = datetime.now(UTC)
         self.renew(now=True)
 
+    def discard(self) -> None:
+        """Nothing was run: the batch leaves no trace."""
+        self._discarded = True
+        shutil.rmtree(self.folder, ignore_errors=True)
+
     def renew(self, now: bool = False) -> None:
         """Write the status: now, or as soon as it is due again. On a full disk it stays as it is."""
         with self._lock:
+            if self._discarded:
+                return
             wait = self._due - time.monotonic()
             if now or wait <= 0:
                 self._write()
@@ -185,16 +188,16 @@ class Journal:
 
 def open_new(results: Path, order: Order, lines: list[Line], slots: int) -> Journal:
     """Begin a batch; what killed runners have left of their runs is cleared away."""
-    sweep(results)
+    clean(results)
     started = datetime.now(UTC).replace(microsecond=0)
     folder = _free(results / FOLDER, started.strftime("%Y%m%d-%H%M%S"))
-    records.write_atomically(folder / "order.json", order.model_dump_json(by_alias=True, indent=1) + "\n")
+    files.write(folder / "order.json", order)
     return _journal(folder, started, lines, slots)
 
 
 def reopen(folder: Path, lines: list[Line], slots: int) -> Journal:
     """Go on with a batch: the same id, the status begins anew."""
-    sweep(folder.parent.parent)
+    clean(folder.parent.parent)
     return _journal(folder, datetime.now(UTC).replace(microsecond=0), lines, slots)
 
 
@@ -217,7 +220,7 @@ def _free(parent: Path, name: str) -> Path:
         number += 1
 
 
-def sweep(results: Path) -> None:
+def clean(results: Path) -> None:
     """Remove what runs have left whose runner was killed. Call it while no other runner is at work there."""
     for left in [*(results / FOLDER).glob(f"*/{PREFIX}*"), *results.glob(".*.tmp"), *results.glob("*/*/*/.*.tmp")]:
         if left.is_dir():
@@ -240,16 +243,14 @@ def find(results: Path, name: str) -> Path:
 
 
 def read_order(folder: Path) -> Order:
-    return _read(folder / "order.json", Order)
+    return files.load(Order, folder / "order.json")
 
 
 def read_status(folder: Path) -> Status:
-    return _read(folder / "status.json", Status)
+    return files.load(Status, folder / "status.json")
 
 
-def _read(file: Path, model):
-    try:
-        return model.model_validate(json.loads(file.read_text(encoding="utf-8")))
-    except (OSError, ValueError, ValidationError) as error:
-        reason = str(error).splitlines()[0]
-        raise RosettaError(f"batch {file.parent.name}: {file.name} cannot be read: {reason}; start a new one") from None
+def result(record: Record) -> str:
+    """The main figure of a run."""
+    main = KINDS[record.kind].main[0]
+    return main.unit.one(main.of(record.metrics))

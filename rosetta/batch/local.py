@@ -1,6 +1,7 @@
 """This machine as the place of a batch's runs: one a slot at a time."""
 
-from collections.abc import Iterator
+import os
+from collections.abc import Iterable, Iterator
 from concurrent.futures import CancelledError
 from contextlib import suppress
 from pathlib import Path
@@ -17,15 +18,19 @@ from rosetta.run.kernels import Kernels
 
 
 class Local:
-    """An executor of batches; ``kernels`` says on which interpreters the runs go."""
+    """An executor of batches; ``kernels`` says on which interpreters the runs go, ``folder`` where the user's data is."""
 
-    def __init__(self, slots: list[Slot], kernels: Kernels):
-        self.slots, self.kernels = slots, kernels
+    def __init__(self, slots: list[Slot], kernels: Kernels, folder: Path | None = None):
+        self.slots, self.kernels, self.folder = slots, kernels, folder
+
+    def check(self, plans: Iterable[Plan]) -> None:
+        if self.folder:
+            data.locate_all(plans, self.folder)
+            os.environ["ROSETTA_DATA"] = str(self.folder)  # kernels inherit it; records must not hold such a path
 
     def prepare(self, plans: Numbered, folder: Path) -> None:
         """Find the data; and make the environments where an installation would disturb runs beside it."""
-        for dataset in {plan.dataset for _, plan in plans if not plan.synthetic}:
-            data.locate(dataset)
+        data.locate_all(plan for _, plan in plans)
         if len(self.slots) > 1:
             for environment, imports in dict.fromkeys((plan.row.environment, plan.row.imports) for _, plan in plans):
                 with suppress(RosettaError):  # told when a run asks for it

@@ -6,6 +6,7 @@ from rich.table import Table
 from rich.text import Text
 
 from rosetta.batch.journal import Line, Status
+from rosetta.figures import clock
 
 STYLES = {
     "ok": "green",
@@ -17,14 +18,6 @@ STYLES = {
     "diverged": "red",
 }
 ROOM = 5  # lines of the terminal that are not the table's: heading, caption, what the shell wants
-
-
-def clock(seconds: float) -> str:
-    """Seconds as a person reads them: ``42 s``, ``3:07 min``, ``1:02 h``."""
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    return f"{whole // 60}:{whole % 60:02d} min" if whole < 3600 else f"{whole // 3600}:{whole % 3600 // 60:02d} h"
 
 
 class Screen:
@@ -50,11 +43,11 @@ class Screen:
 
     def progress(self, number: int) -> None:
         line = self.status.lines[number]
-        self._say(number, f"epoch {line.epoch}/{line.epochs}  loss {line.loss}" if line.epoch else line.state)
+        self._say(number, "  ".join(filter(None, (line.part or line.state, line.note))))
 
     def end(self, number: int) -> None:
         line = self.status.lines[number]
-        self._say(number, f"{line.state}  {line.error or _percent(line.accuracy)}")
+        self._say(number, f"{line.state}  {line.error or line.result}")
 
     def note(self, text: str) -> None:
         """Something about the batch as a whole, as a line of its own."""
@@ -79,27 +72,20 @@ def table(status: Status, height: int) -> Table:
     """All lines where they fit the height of the terminal, with what remains."""
     several = status.slots > 1
     grid = Table(box=None, pad_edge=False, caption=_caption(status), caption_justify="left")
-    headings = [("row", "left"), ("state", "left"), *([("on", "left")] if several else []), ("epoch", "right")]
-    for heading, justify in [
-        *headings,
-        ("loss", "right"),
-        ("accuracy", "right"),
-        ("elapsed", "right"),
-        ("of", "right"),
-    ]:
-        grid.add_column(heading, justify=justify, no_wrap=True)
+    left = ["row", "state", *(["on"] if several else [])]
+    for heading in [*left, "at", "result", "elapsed", "of"]:
+        grid.add_column(heading, justify="left" if heading in left else "right", no_wrap=True)
     grid.add_column("", overflow="fold")
     for line in _visible(status.lines, height - ROOM):
         grid.add_row(
             Text(line.row),
             Text(line.state, STYLES.get(line.state, "cyan")),
             *([line.where] if several else []),
-            f"{line.epoch}/{line.epochs}" if line.epoch else "",
-            line.loss,
-            _percent(line.accuracy),
+            line.part,
+            line.result,
             "" if line.elapsed_s is None else clock(line.elapsed_s),
             "" if line.ended else f"about {clock(line.estimate_s)}",
-            Text(line.error or "", "red"),
+            Text(line.error or line.note, "red" if line.error else ""),
         )
     return grid
 
@@ -107,10 +93,6 @@ def table(status: Status, height: int) -> Table:
 def _caption(status: Status) -> str:
     left = "" if status.ended else f", about {clock(status.remaining_s)} left"
     return f"batch {status.id}: {status.done} of {len(status.lines)} done{left}"
-
-
-def _percent(fraction: float | None) -> str:
-    return "" if fraction is None else f"{100 * fraction:.2f} %"
 
 
 def _visible(lines: list[Line], room: int) -> list[Line]:

@@ -15,7 +15,7 @@ RENEW_S = 0.5
 
 
 def watch(name: str, out: Path | None) -> int:
-    """Show a batch until it ends, or once where there is no terminal. Exit code 1 if its runner has not lived to end it."""
+    """Show a batch until it ends, or once where there is no terminal. Exit code 1 if it ended without all its runs."""
     folder, console = journal.find(out.absolute() if out else RESULTS, name), Console()
     status = journal.read_status(folder)
     try:
@@ -34,12 +34,13 @@ def watch(name: str, out: Path | None) -> int:
 
 def _ending(status: Status, out: Path | None, console: Console) -> int:
     """The runner may have ended the batch after the status was read and before it was looked for: the newest status counts."""
-    if status.ended or status.alive() is not False:
+    missing = len(status.lines) - status.done
+    if status.alive() is not False or not missing:
         return 0
     where = f" --out {out}" if out else ""
+    reason = "was interrupted" if status.ended else "has lost its runner"
     console.print(
-        f"the runner of batch {status.id} is gone, {len(status.lines) - status.done} runs are missing; "
-        f"go on with: run_all.py run --resume {status.id}{where}",
+        f"batch {status.id} {reason}, {missing} runs are missing; go on with: run_all.py resume {status.id}{where}",
         style="red",
         markup=False,
         highlight=False,

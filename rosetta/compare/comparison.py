@@ -6,11 +6,10 @@ from functools import partial
 from math import sqrt
 
 from rosetta.compare.significance import apart, ratio
-from rosetta.plan import UNTIMED
+from rosetta.figures import GIBIBYTES, KILOJOULES, PERCENT, SECONDS, Sample, Unit
 from rosetta.records import Record
 from rosetta.report import samples
-from rosetta.report.figures import GIBIBYTES, KILOJOULES, PERCENT, SECONDS, Unit
-from rosetta.report.samples import Sample
+from rosetta.tasks import UNTIMED
 
 FACTOR = 1.1
 STANDARD_ERRORS = 3  # of a single run's accuracy, either way
@@ -180,7 +179,7 @@ def _beyond_the_test_set(one: Sample, two: Sample, before: Record, after: Record
     """A run without others beside it has an interval from the size of the test set alone."""
     intervals = []
     for accuracy, record in ((one, before), (two, after)):
-        n = record.dataset.n_test or 0
+        n = record.params.get("N_TEST", 0)
         share = (accuracy.median * n + 1) / (n + 2)  # so that 0 and 1 have an error too
         margin = STANDARD_ERRORS * sqrt(share * (1 - share) / (n + 2)) if len(accuracy) == 1 else 0.0
         intervals.append((accuracy.low - margin, accuracy.high + margin))

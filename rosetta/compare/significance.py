@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from math import comb, erfc, inf, sqrt
 
-from rosetta.report.samples import Sample
+from rosetta.figures import Sample
 
 P_VALUE = 0.01
 ALONE = 3  # a single run has no spread: it must change by that many times as much

@@ -44,7 +44,7 @@ def _revision(name: str) -> Source:
         return Source(
             title,
             [
-                records.parse(files.extractfile(member).read().decode(errors="replace"), f"{member.name} of {name}")
+                parse(Record, archive.extractfile(member).read().decode(errors="replace"), f"{member.name} of {name}")
                 for member in files
                 if member.isfile()
             ],

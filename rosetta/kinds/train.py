@@ -110,7 +110,9 @@ class Train(Kind):
 
     def size(self, constants: dict[str, Any]) -> str:
         epochs = "1 epoch" if constants["EPOCHS"] == 1 else f"{constants['EPOCHS']} epochs"
-        return f"{epochs} of {constants['N_TRAIN']:,}, batch {constants['BATCHSIZE']}, tested on {constants['N_TEST']:,}"
+        return (
+            f"{epochs} of {constants['N_TRAIN']:,}, batch {constants['BATCHSIZE']}, tested on {constants['N_TEST']:,}"
+        )
 
     def complete(self, metrics: TrainMetrics, params: dict[str, Any], marked_j: float | None) -> None:
         n_train, epochs = params["N_TRAIN"], metrics.epoch_s

@@ -3,9 +3,8 @@
 import json
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from statistics import median
 
+from rosetta.figures import Sample
 from rosetta.records import Record
 
 CPU = re.compile(r"cpu|numpy", re.IGNORECASE)  # in a device as the frameworks name it; Chainer calls the CPU @numpy
@@ -35,34 +34,6 @@ def current(records: Iterable[Record]) -> list[Record]:
     records = list(records)
     today = condition(max(records, key=lambda record: (record.started, -(record.seed or 0))))
     return sorted((one for one in records if condition(one) == today), key=lambda one: one.params.get("SEED", 0))
-
-
-@dataclass(frozen=True)
-class Sample:
-    """The values of one quantity; at least one."""
-
-    values: tuple[float, ...]
-
-    @classmethod
-    def of(cls, values: Iterable[float | None]) -> "Sample | None":
-        """Of the values that could be had; None where there is none."""
-        had = tuple(value for value in values if value is not None)
-        return cls(had) if had else None
-
-    @property
-    def median(self) -> float:
-        return median(self.values)
-
-    @property
-    def low(self) -> float:
-        return min(self.values)
-
-    @property
-    def high(self) -> float:
-        return max(self.values)
-
-    def __len__(self) -> int:
-        return len(self.values)
 
 
 def sample(records: Iterable[Record], metric: Callable[[Record], float | None]) -> Sample | None:

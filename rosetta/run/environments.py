@@ -39,6 +39,8 @@ class Recipe(BaseModel):
     variables: dict[str, str] = {}  # of the kernel; {folder} is the environment's folder
     variables_of_lock: dict[str, str] = {}  # only with the locked packages: other versions may refuse them
     variables_on: dict[str, dict[str, str]] = {}  # by the processor's vendor, as Linux names it
+    disk_gb: float = 0.0  # once made
+    download_gb: float = 0.0
     variables_for: dict[str, dict[str, str]] = {}  # by a module that the notebook imports; {processors} is their number
 
 

@@ -13,16 +13,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from statistics import median
 
-from common.record import EPOCH_PATTERN
+from common.record import PATTERN
 from rosetta.errors import RosettaError, Unavailable
-from rosetta.paths import ROOT, from_root, portable
+from rosetta.paths import ROOT, from_root
 from rosetta.plan import Plan, content
-from rosetta.records import Commit, Dataset, Metrics, Notebook, Record
-from rosetta.run.child import Job, Outcome, ending, sockets
+from rosetta.records import Commit, Dataset, Notebook, Record
+from rosetta.run.child import Job, sockets
+from rosetta.run.completion import Ending, complete
 from rosetta.run.devices import Slot
-from rosetta.run.executed import ExecutedNotebook, make_portable
 from rosetta.run.kernels import Kernels, thread_variables, write_kernelspec
 from rosetta.run.processes import COOKIE, kill_tree
 from rosetta.run.telemetry import RunMeter
@@ -32,12 +31,13 @@ PREFIX = "rosetta-"  # of a run's folder
 
 @dataclass(frozen=True)
 class Progress:
-    """What is known of a run while it goes on."""
+    """What is known of a run while it goes on: ``epoch 3 of 10, loss 1.2345``."""
 
-    state: str  # "preparing" its environment, "starting" or "training"
-    epoch: int = 0
-    epochs: int = 0
-    loss: str = ""
+    state: str  # "preparing" its environment, "starting" or "running"
+    what: str = ""
+    done: int = 0
+    of: int = 0
+    note: str = ""
 
 
 Watcher = Callable[[Progress], None]
@@ -60,15 +60,6 @@ class Run:
 
     def close(self) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)
-
-
-@dataclass(frozen=True)
-class Ending:
-    """How a run's process ended. ``last``: the last line that it printed."""
-
-    timed_out: bool
-    code: int
-    last: str
 
 
 def execute(plan: Plan, slot: Slot, kernels: Kernels, watch: Watcher, folder: Path | None = None) -> Run:
@@ -117,8 +108,9 @@ def _execute(run: Run, plan: Plan, slot: Slot, kernels: Kernels, watch: Watcher)
     launched, started = datetime.now(UTC), time.monotonic()
     how, telemetry = _supervise(run, cookie, plan, slot, watch)
     run.record.metrics.wall_s = round(time.monotonic() - started, 3)
-    run.record.telemetry = telemetry.fill(run.record.metrics, run.record.dataset.n_train)
-    return _complete(run, plan, how, launched)
+    run.record.telemetry = telemetry.fill(run.record.metrics)
+    complete(run.record, plan, folder, run.executed, how, launched)
+    return run
 
 
 def _supervise(run: Run, cookie: str, plan: Plan, slot: Slot, watch: Watcher) -> tuple[Ending, RunMeter]:
@@ -138,7 +130,7 @@ def _supervise(run: Run, cookie: str, plan: Plan, slot: Slot, watch: Watcher) ->
     telemetry = RunMeter(child.pid, slot.gpu)
 
     def told(progress: Progress) -> None:
-        telemetry.epoch()
+        telemetry.mark()
         watch(progress)
 
     output = Output(child.stdout, run.log, told)
@@ -156,7 +148,7 @@ def _supervise(run: Run, cookie: str, plan: Plan, slot: Slot, watch: Watcher) ->
         child.stdin.close()
         shutil.rmtree(sockets(run.folder), ignore_errors=True)
         output.reader.join(timeout=5)
-    return Ending(timed_out, child.returncode, output.last), telemetry
+    return Ending(timed_out, child.returncode, output.last, telemetry.marked_j), telemetry
 
 
 class Output:
@@ -174,9 +166,9 @@ class Output:
         for line in self._stream:
             text = line.decode(errors="replace").strip()
             self.last = text or self.last
-            epoch = EPOCH_PATTERN.search(text)
-            if epoch:
-                self._told(Progress("training", int(epoch["epoch"]), int(epoch["epochs"]), epoch["loss"]))
+            part = PATTERN.search(text)
+            if part:
+                self._told(Progress("running", part["what"], int(part["done"]), int(part["of"]), part["note"]))
             try:
                 if file:
                     file.write(line)
@@ -187,71 +179,6 @@ class Output:
             file.close()
 
 
-def _complete(run: Run, plan: Plan, how: Ending, launched: datetime) -> Run:
-    """Fill the record from the executed notebook and decide how the run ended."""
-    notebook = _read_executed(run.executed)
-    if notebook:
-        make_portable(run.executed)
-    facts = notebook.facts() if notebook else None
-    where = notebook.stopped_in() if notebook else None
-    if notebook:
-        _fill(run.record, facts or {}, notebook.seconds())
-        began = notebook.began()
-        run.record.metrics.start_s = round((began - launched).total_seconds(), 4) if began else None
-    outcome = Outcome.read(run.folder)
-    if how.timed_out:
-        return _ended(run, "timeout", f"stopped after {plan.timeout_s:g} s, its limit (--timeout sets another)")
-    if outcome is None:
-        words = _last_words(how.last) if how.code >= 0 else ""  # who is killed has no say
-        return _ended(run, "crashed", f"the run's process ended: {ending(how.code)}{words}")
-    if outcome.status != "ok":
-        return _ended(
-            run, outcome.status, (outcome.error or "no message") + (f" (in the cell {where})" if where else "")
-        )
-    if facts is None:
-        return _ended(run, "failed", "the notebook ended without a record")
-    wrong = [
-        f"{name} is {getattr(run.record.metrics, name):,}, expected {value:,}"
-        for name, value in plan.expected.items()
-        if getattr(run.record.metrics, name) != value
-    ]
-    if wrong:
-        return _ended(run, "failed", "not the network of this task: " + "; ".join(wrong))
-    unusable = [number for number, loss in enumerate(facts["loss"], start=1) if loss is None]
-    if unusable:
-        return _ended(run, "diverged", f"the loss is not a finite number from epoch {unusable[0]} on")
-    return _ended(run, "ok", None)
-
-
-def _fill(record: Record, facts: dict, seconds: dict[str, float]) -> None:
-    """Move what the notebook reported into the record."""
-    metrics = record.metrics
-    for name in ("accuracy", "parameters", "loss", "epoch_s", "epoch_accuracy", "train_s"):
-        if name in facts:
-            setattr(metrics, name, facts[name])
-    for name, value in seconds.items():
-        setattr(metrics, name, value)
-    if facts.get("dataset"):
-        record.dataset = Dataset.model_validate(facts["dataset"])
-    record.device, record.versions, record.cuda = facts.get("device"), facts.get("versions", {}), facts.get("cuda", {})
-    record.thread_pools = facts.get("thread_pools", {})
-    metrics.target_s = _time_to(record.params.get("TARGET_ACCURACY"), metrics)
-    if metrics.epoch_s:
-        metrics.first_epoch_s = metrics.epoch_s[0]
-        metrics.steady_epoch_s = round(median(metrics.epoch_s[1:]), 4) if metrics.epoch_s[1:] else None
-        usual_s = metrics.steady_epoch_s or metrics.first_epoch_s
-        if record.dataset.n_train and usual_s:
-            metrics.images_per_s = round(record.dataset.n_train / usual_s, 1)
-
-
-def _time_to(target: float | None, metrics: Metrics) -> float | None:
-    """Seconds of training until a test after an epoch has first reached the accuracy; None where none has."""
-    for number, accuracy in enumerate(metrics.epoch_accuracy, start=1):
-        if target is not None and accuracy is not None and accuracy >= target:
-            return round(sum(metrics.epoch_s[:number]), 4)
-    return None
-
-
 def _blank(plan: Plan, slot: Slot, kernels: Kernels) -> Record:
     row = plan.row
     return Record(
@@ -260,7 +187,9 @@ def _blank(plan: Plan, slot: Slot, kernels: Kernels) -> Record:
         variant=row.variant,
         title=row.title,
         environment=row.environment,
+        kind=plan.kind.name,
         preset=plan.preset,
+        changed=plan.changed,
         status="failed",
         started=datetime.now(UTC).replace(microsecond=0),
         commit=commit(),
@@ -270,28 +199,14 @@ def _blank(plan: Plan, slot: Slot, kernels: Kernels) -> Record:
         seed=plan.seed,
         key=plan.key(kernels.fingerprint(row.environment), slot.machine.name),
         params=plan.constants | plan.parameters,
-        dataset=Dataset(
-            synthetic=plan.synthetic, n_train=plan.constants.get("N_TRAIN"), n_test=plan.constants.get("N_TEST")
-        ),
-        metrics=Metrics(),
+        dataset=Dataset(synthetic=plan.synthetic),
+        metrics=plan.kind.metrics(),
     )
 
 
 def _ended(run: Run, status: str, error: str | None) -> Run:
     run.record.status, run.record.error = status, error
     return run
-
-
-def _read_executed(file: Path) -> ExecutedNotebook | None:
-    try:
-        return ExecutedNotebook(file)
-    except (OSError, ValueError, KeyError):  # the child ended before or while it wrote
-        return None
-
-
-def _last_words(line: str) -> str:
-    """The last line that a process printed before it ended by itself without telling why."""
-    return f" ({portable(line)[:200]})" if line else ""
 
 
 def commit() -> Commit:

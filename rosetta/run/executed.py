@@ -8,16 +8,6 @@ from typing import Any
 from common.record import MIME
 from rosetta.paths import portable
 
-# Cells by role, and the field of the record that their seconds add up to
-TIMED_ROLES = {
-    "setup": "setup_s",
-    "data": "data_s",
-    "model": "build_s",
-    "weights": "build_s",
-    "optimizer": "build_s",
-    "evaluate": "evaluate_s",
-}
-
 
 class ExecutedNotebook:
     def __init__(self, file: Path):
@@ -25,22 +15,22 @@ class ExecutedNotebook:
             cell for cell in json.loads(file.read_text(encoding="utf-8"))["cells"] if cell["cell_type"] == "code"
         ]
 
-    def facts(self) -> dict[str, Any] | None:
-        """The payload of the record output; None when the notebook did not get that far."""
+    def payload(self) -> dict[str, Any] | None:
+        """What the notebook handed over as its record; None when it did not get that far."""
         payloads = [
             output["data"][MIME] for cell in self.cells for output in cell["outputs"] if MIME in output.get("data", {})
         ]
         return payloads[-1] if payloads else None
 
-    def seconds(self) -> dict[str, float]:
-        """Seconds of the cells of each timed field."""
-        found: dict[str, float] = {}
+    def seconds(self, fields: dict[str, str]) -> dict[str, float]:
+        """Seconds of the cells, added up: fields maps roles to the names they are added up under."""
+        sums: dict[str, float] = {}
         for cell in self.cells:
-            field = TIMED_ROLES.get(role(cell))
+            field = fields.get(role(cell))
             duration = cell["metadata"].get("papermill", {}).get("duration")
             if field and duration is not None:
-                found[field] = round(found.get(field, 0.0) + duration, 4)
-        return found
+                sums[field] = round(sums.get(field, 0.0) + duration, 4)
+        return sums
 
     def began(self) -> datetime | None:
         """When the kernel took the first cell."""

@@ -11,7 +11,8 @@ from statistics import fmean, median
 import psutil
 import pynvml
 
-from rosetta.records import Metrics, Telemetry
+from rosetta.kinds.kind import Metrics
+from rosetta.records import Telemetry
 from rosetta.run import machine
 from rosetta.run.processes import tree
 
@@ -105,12 +106,17 @@ class RunMeter:
         with self._lock:
             self._nvml.close()
 
-    def epoch(self) -> None:
-        """An epoch has ended: the energy between two of them is what training takes, without start and test."""
+    def mark(self) -> None:
+        """A part of the work is done: the energy between two such marks is without start and end of the run."""
         if self._sample_gpu() and self.meter.source:
             self._marks.append(self.meter.energy_j)
 
-    def fill(self, metrics: Metrics, n_train: int | None) -> Telemetry | None:
+    @property
+    def marked_j(self) -> float | None:
+        """Joules from the first mark to the last."""
+        return self._marks[-1] - self._marks[0] if len(self._marks) > 1 else None
+
+    def fill(self, metrics: Metrics) -> Telemetry | None:
         """Put what was measured into a record's metrics; returns what there is to tell of the GPU."""
         metrics.peak_rss = self.peak_rss
         metrics.cpu_s = round(sum(self._cpu_s.values()), 2) or None
@@ -119,9 +125,6 @@ class RunMeter:
             return Telemetry(error=self.error) if self.error else None
         metrics.peak_gpu_memory = meter.peak_memory
         metrics.energy_j = round(meter.energy_j, 1) if meter.source else None
-        epochs = len(self._marks) - 1
-        if epochs > 0 and n_train and self._marks[-1] > self._marks[0]:
-            metrics.images_per_j = round(n_train * epochs / (self._marks[-1] - self._marks[0]), 2)
         return Telemetry(
             energy_from=meter.source,
             power_w=_rounded(fmean, meter.powers, 1),

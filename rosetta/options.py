@@ -1,0 +1,76 @@
+"""Options that several commands of the command line share."""
+
+import ast
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from rosetta.errors import RosettaError
+
+Names = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[ROW]...",
+        help="Rows: FRAMEWORK, FRAMEWORK[VARIANT] or FRAMEWORK[*], with TASK/ in front where several tasks have it; "
+        "all when none is named.",
+    ),
+]
+TaskOption = Annotated[str | None, typer.Option(metavar="TASK", help="Rows of this task alone.")]
+PythonOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--python",
+        metavar="ENV=PATH",
+        help="Use this interpreter for an environment (or all=PATH) and install nothing.",
+    ),
+]
+OutOption = Annotated[
+    Path | None, typer.Option(help="Folder for records, executed notebooks and results.md, instead of results/.")
+]
+DataOption = Annotated[
+    Path | None, typer.Option(help="Folder with the extracted data set, instead of ROSETTA_DATA or the cache.")
+]
+SyntheticOption = Annotated[
+    bool, typer.Option("--synthetic", help="Use generated stand-in data; marked so everywhere.")
+]
+GpusOption = Annotated[
+    str | None,
+    typer.Option(metavar="0,2|all|none", help="GPUs to use, as nvidia-smi numbers them; all when not given."),
+]
+JobsOption = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        help="Runs at a time, each with its share of the processors; one a GPU, or one a processor, when not given.",
+    ),
+]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="Any constant of the task, such as LR=0.1; may be repeated."),
+]
+Count = typer.Option(min=1)
+
+
+def assignments(option: str, texts: list[str]) -> dict[str, str]:
+    """``["A=1", "B="]`` -> {"A": "1", "B": ""}. Raises RosettaError for anything else."""
+    pairs = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not (name and equals):
+            raise RosettaError(f"{option} takes NAME=VALUE, not {text}")
+        pairs[name] = value
+    return pairs
+
+
+def constants(texts: list[str]) -> dict[str, Any]:
+    """``["LR=0.1", "NETWORK=vgg16"]`` -> {"LR": 0.1, "NETWORK": "vgg16"}."""
+    return {name: _value(text) for name, text in assignments("--set", texts).items()}
+
+
+def _value(text: str) -> Any:
+    try:
+        value = ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
+    return value if isinstance(value, int | float) else text
