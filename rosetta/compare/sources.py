@@ -8,6 +8,7 @@ from pathlib import Path
 
 from rosetta import records
 from rosetta.errors import RosettaError
+from rosetta.files import parse
 from rosetta.paths import RESULTS, ROOT
 from rosetta.records import Record
 
@@ -37,15 +38,15 @@ def _revision(name: str) -> Source:
         raise RosettaError(f"{name} is neither a folder nor a git revision of this repository") from None
     title, below = f"{name} ({commit[:7]})", RESULTS.relative_to(ROOT).as_posix()
     try:
-        archive = _git("archive", "--format=tar", commit, "--", f":(glob){below}/{records.RECORDS}")
+        packed = _git("archive", "--format=tar", commit, "--", f":(glob){below}/{records.RECORDS}")
     except subprocess.CalledProcessError:  # git's answer where nothing matches
         return Source(title, [])
-    with tarfile.open(fileobj=io.BytesIO(archive)) as files:
+    with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
         return Source(
             title,
             [
                 parse(Record, archive.extractfile(member).read().decode(errors="replace"), f"{member.name} of {name}")
-                for member in files
+                for member in archive
                 if member.isfile()
             ],
         )

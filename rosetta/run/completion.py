@@ -52,7 +52,7 @@ def complete(record: Record, plan: Plan, folder: Path, executed: Path, how: Endi
 
 def _fill(record: Record, plan: Plan, payload: Any, notebook: ExecutedNotebook, marked_j: float | None) -> str | None:
     """Move what the notebook reported into the record; returns what of it is not as it must be."""
-    measured = record.metrics.model_dump(exclude_none=True) | notebook.seconds(plan.kind.timed)
+    measured = record.metrics.model_dump(exclude_unset=True, exclude_none=True) | notebook.seconds(plan.kind.timed)
     try:
         facts = Payload.model_validate(payload)
         record.metrics = plan.kind.metrics.model_validate(facts.metrics | measured)
