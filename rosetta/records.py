@@ -31,6 +31,7 @@ class Gpu(Part):
     memory: int
     driver: str
     cuda: str  # the newest CUDA that the driver supports
+    capability: str | None = None  # compute capability, "9.0": which machine code it runs
 
 
 class Machine(Part):

@@ -80,7 +80,7 @@ class _Job:
 
     def __init__(self, asked: Order, out: Path | None, executor: Executor):
         self.console, self.executor, self.slots = Console(), executor, executor.slots
-        self.gpu = any(slot.gpu is not None for slot in self.slots)
+        self.gpu = any(slot.on_gpu for slot in self.slots)
         self.order = asked.model_copy(update={"preset": asked.preset or plan.default_preset(self.gpu)})
         self.results = out.absolute() if out else RESULTS
         self.catalog = catalog.load()
@@ -213,7 +213,7 @@ def _columns(slots: list[Slot]) -> list[tuple[records.Machine, list[str]]]:
     for slot in slots:
         gpus = ", ".join(gpu.name for gpu in slot.machine.gpus) or "no GPU"
         found.setdefault(slot.machine.name, (slot.machine, []))[1].append(
-            f"{slot.title}: {gpus}" if slot.gpu is not None else gpus
+            f"{slot.title}: {gpus}" if slot.on_gpu else gpus
         )
     return [(machine, list(dict.fromkeys(titles))) for machine, titles in found.values()]
 

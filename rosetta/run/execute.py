@@ -104,7 +104,7 @@ def _execute(run: Run, plan: Plan, slot: Slot, kernels: Kernels, watch: Watcher)
     folder = run.folder
     watch(Progress("preparing"))
     try:
-        kernel = kernels.get(plan.row.environment, plan.row.imports, folder / "run.log")
+        kernel = kernels.get(plan.row.environment, plan.row.imports, folder / "run.log", gpus=slot.machine.gpus)
     except Unavailable as reason:
         return _ended(run, "skipped", str(reason))
     except RosettaError as reason:
@@ -117,7 +117,10 @@ def _execute(run: Run, plan: Plan, slot: Slot, kernels: Kernels, watch: Watcher)
     launched, started = datetime.now(UTC), time.monotonic()
     how, telemetry = _supervise(run, cookie, plan, slot, watch)
     run.record.metrics.wall_s = round(time.monotonic() - started, 3)
-    run.record.telemetry = telemetry.fill(run.record.metrics, run.record.dataset.n_train)
+    metrics, n_train = run.record.metrics, run.record.dataset.n_train
+    run.record.telemetry = telemetry.fill(metrics)
+    if telemetry.marked_j and n_train:
+        metrics.images_per_j = round(n_train * (telemetry.marks - 1) / telemetry.marked_j, 2)
     return _complete(run, plan, how, launched)
 
 
@@ -135,10 +138,10 @@ def _supervise(run: Run, cookie: str, plan: Plan, slot: Slot, watch: Watcher) ->
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
     )
-    telemetry = RunMeter(child.pid, slot.gpu)
+    telemetry = RunMeter(child.pid, slot.gpus)
 
     def told(progress: Progress) -> None:
-        telemetry.epoch()
+        telemetry.mark()
         watch(progress)
 
     output = Output(child.stdout, run.log, told)
