@@ -86,11 +86,11 @@ def _rows(known: catalog.Catalog, options: argparse.Namespace) -> list[Row]:
 
 
 def _plan(known: catalog.Catalog, row: Row, options: argparse.Namespace, slot: devices.Slot) -> plan.Plan:
-    slow = row.slow_on_cpu is not None and slot.gpu is None
+    slow = row.slow_on_cpu is not None and not slot.on_gpu
     steps = max(options.steps // 10, 1) if slow else options.steps
     images = steps * known.task(row.task).parameters()["BATCHSIZE"]
     size = {"EPOCHS": options.epochs, "N_TRAIN": images, "N_TEST": 500}
-    return plan.make(known, [row], "smoke", size, gpu=slot.gpu is not None, synthetic=options.synthetic)[0]
+    return plan.make(known, [row], "smoke", size, gpu=slot.on_gpu, synthetic=options.synthetic)[0]
 
 
 def _other(row: Row, options: argparse.Namespace) -> pairs.Other:

@@ -62,7 +62,7 @@ def measure(options: argparse.Namespace) -> int:
     rows = known.select(next(iter(known.tasks)), options.rows)
     batch = known.tasks[rows[0].task].parameters()["BATCHSIZE"]
     size = {"EPOCHS": 3, "N_TRAIN": batch, "N_TEST": 10}
-    for planned in plan.make(known, rows, "smoke", size, gpu=slot.gpu is not None, synthetic=options.synthetic):
+    for planned in plan.make(known, rows, "smoke", size, gpu=slot.on_gpu, synthetic=options.synthetic):
         starts = []
         for _ in range(options.repeats):
             run = execute(planned, slot, kernels, watch=lambda progress: None)

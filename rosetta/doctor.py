@@ -12,8 +12,6 @@ from rosetta.paths import ROOT
 from rosetta.run import environments, interpreters, machine
 from rosetta.run.kernels import Kernels, parse_given
 
-DISK_OF_ALL = 20 * 2**30  # bytes, all environments with their share of the package cache
-
 
 def main(python: list[str]) -> int:
     """Print the checks; exit code 1 if the data or an environment cannot be had here."""
@@ -26,16 +24,15 @@ def main(python: list[str]) -> int:
     table.add_row(
         "GPU",
         "; ".join(
-            f"{one.id}: {one.gpu.name}, {one.gpu.memory / 2**30:.0f} GiB, driver {one.gpu.driver}, CUDA up to {one.gpu.cuda}"
+            f"{one.id}: {one.gpu.name}, {one.gpu.memory / 2**30:.0f} GiB, compute capability {one.gpu.capability}, "
+            f"driver {one.gpu.driver}, CUDA up to {one.gpu.cuda}"
             for one in machine.devices()
         )
         or "none found",
     )
-    table.add_row(
-        "disk",
-        f"{free / 2**30:.0f} GiB free"
-        + ("" if free > DISK_OF_ALL else f"; all environments together take up to {DISK_OF_ALL / 2**30:.0f} GiB"),
-    )
+    needed = sum(environments.load(name).recipe.disk_gb for name in environments.names())
+    enough = "" if free > 1e9 * needed else f"; all environments together take {needed:.0f} GB"
+    table.add_row("disk", f"{free / 1e9:.0f} GB free{enough}")
     for version in sorted(
         {environments.load(name).recipe.python for name in environments.names()},
         key=lambda text: int(text.split(".")[1]),

@@ -49,7 +49,7 @@ def register(rows: list[Row], kernels: Kernels, folder: Path) -> list[str]:
     for row in rows:
         print(f"{row.title}: environment {row.environment}", flush=True)
         try:
-            kernel = kernels.get(row.environment, row.imports, folder / "install.log")
+            kernel = kernels.get(row.environment, row.imports, folder / "install.log", tell=print)
         except Unavailable as reason:
             print(f"{row.title}: left out: {reason}")
             continue

@@ -28,7 +28,7 @@ class Gpu(Strict):
     memory: int
     driver: str
     cuda: str  # the newest CUDA that the driver supports
-    capability: str | None = None  # compute capability: "9.0"
+    capability: str | None = None  # compute capability, "9.0": which machine code it runs
 
 
 class Machine(Strict):

@@ -75,7 +75,7 @@ class _Job:
 
     def __init__(self, asked: Order, out: Path | None, executor: Executor):
         self.console, self.executor, self.slots = Console(), executor, executor.slots
-        self.gpu = any(slot.gpu is not None for slot in self.slots)
+        self.gpu = any(slot.on_gpu for slot in self.slots)
         self.order = asked.model_copy(update={"preset": asked.preset or plan.default_preset(self.gpu)})
         self.results = out.absolute() if out else RESULTS
         self.catalog = catalog.load()
@@ -167,7 +167,7 @@ def _finished(line: Line, record: Record) -> Line:
 
 
 def _slots(order: Order) -> list[Slot]:
-    timed = devices.timed(order.gpus, order.threads)
+    timed = devices.timed(order.gpus, order.threads, order.gpus_per_run)
     if order.jobs is None or order.jobs == len(timed):
         return timed
     if order.preset != UNTIMED:

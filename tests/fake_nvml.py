@@ -11,8 +11,8 @@ GIB = 2**30
 class FakeGpu:
     """One GPU's answers. ``energy`` in millijoules and ``power`` in milliwatts may be None: not supported, as on a K80."""
 
-    def __init__(self, name="Tesla V0", energy=None, power=None):
-        self.name, self.energy, self.power = name, energy, power
+    def __init__(self, name="Tesla V0", energy=None, power=None, capability=(7, 0)):
+        self.name, self.energy, self.power, self.capability = name, energy, power, capability
         self.uuid = f"GPU-{name}"
         self.used, self.total = 1 * GIB, 16 * GIB
         self.utilisation, self.clock, self.throttle = 50, 1380, 0
@@ -63,6 +63,9 @@ class FakeNvml:
 
     def nvmlDeviceGetName(self, gpu):
         return gpu.name
+
+    def nvmlDeviceGetCudaComputeCapability(self, gpu):
+        return list(gpu.capability)
 
     def nvmlDeviceGetUUID(self, gpu):
         return gpu.uuid

@@ -20,21 +20,32 @@ def box(monkeypatch) -> list[FakeGpu]:
 
 def test_every_gpu_is_a_slot_with_its_share_of_the_processors(box):
     slots = devices.timed(gpus=None, threads=None)
-    assert [(slot.gpu, slot.machine.name, slot.processors) for slot in slots] == [
-        ("0", "h200", (0, 1)),
-        ("1", "h200", (2, 3)),
-        ("2", "a100", (4, 5)),
-        ("3", "a100", (6, 7)),
+    assert [(slot.title, slot.machine.name, slot.processors) for slot in slots] == [
+        ("GPU 0", "h200", (0, 1)),
+        ("GPU 1", "h200", (2, 3)),
+        ("GPU 2", "a100", (4, 5)),
+        ("GPU 3", "a100", (6, 7)),
     ]
     assert slots[2].variables() == {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": "2"}
     assert [gpu.name for gpu in slots[2].machine.gpus] == ["A100"]
 
 
 def test_some_gpus_and_none(box):
-    assert [slot.gpu for slot in devices.timed("2, 0", None)] == ["2", "0"]
+    assert [slot.gpus for slot in devices.timed("2, 0", None)] == [("2",), ("0",)]
     (cpu,) = devices.timed("none", None)
-    assert cpu.gpu is None and cpu.machine.gpus == [] and cpu.processors is None
+    assert cpu.title == "CPU" and not cpu.on_gpu and cpu.machine.gpus == [] and cpu.processors is None
     assert cpu.variables()["CUDA_VISIBLE_DEVICES"] == "-1"
+
+
+def test_a_slot_of_several_gpus(box):
+    first, second = devices.timed(None, None, per_run=2)
+    assert (first.title, first.machine.name, first.processors) == ("GPUs 0,1", "2x-h200", (0, 1, 2, 3))
+    assert first.variables()["CUDA_VISIBLE_DEVICES"] == "0,1"
+    assert [gpu.name for gpu in second.machine.gpus] == ["A100", "A100"] and second.machine.name == "2x-a100"
+    (mixed,) = devices.timed("0,2", 3, per_run=2)
+    assert (mixed.machine.name, mixed.threads) == ("h200-a100", 3)
+    box[3].lost = True
+    assert first.lost() is None and "GPU 3 does not answer" in second.lost()
 
 
 def test_the_only_slot_has_all_processors_unless_told(box):
@@ -48,8 +59,13 @@ def test_the_only_slot_has_all_processors_unless_told(box):
     [
         (lambda: devices.timed("7", None), "there is no GPU 7: this machine shows 0, 1, 2, 3"),
         (lambda: devices.timed(",", None), "--gpus takes numbers"),
-        (lambda: devices.timed(None, 3), "--threads 3 on each of 4 GPUs needs 12 processors; there are 8"),
+        (lambda: devices.timed(None, 3), "--threads 3 for each of 4 runs at a time needs 12 processors; there are 8"),
         (lambda: devices.timed("0", 9), "--threads 9 needs 9 processors; there are 8"),
+        (
+            lambda: devices.timed(None, None, 3),
+            "--gpus-per-run 3 does not divide the 4 GPUs: choose others with --gpus",
+        ),
+        (lambda: devices.timed("none", None, 2), "--gpus-per-run 2 does not divide the 0 GPUs"),
         (lambda: devices.shared(None, 9), "--jobs 9 needs 9 processors; there are 8"),
     ],
 )
@@ -66,8 +82,8 @@ def test_no_gpu_to_choose(monkeypatch):
 
 
 def test_untimed_work_shares(box):
-    assert [slot.gpu for slot in devices.shared(None, None)] == ["0", "1", "2", "3"]
-    assert [slot.gpu for slot in devices.shared("0,1", 4)] == ["0", "1", "0", "1"]
+    assert [slot.gpus for slot in devices.shared(None, None)] == [("0",), ("1",), ("2",), ("3",)]
+    assert [slot.gpus for slot in devices.shared("0,1", 4)] == [("0",), ("1",)] * 2
     assert [slot.processors for slot in devices.shared("none", 4)] == [(0, 1), (2, 3), (4, 5), (6, 7)]
 
 

@@ -1,9 +1,20 @@
 """Provisioning: made from hashed pins on first use, made again when they change, reused otherwise."""
 
+import os
+import signal
+import subprocess
+import sys
 import time
+from pathlib import Path
 
+import psutil
 import pytest
 
+from rosetta.errors import RosettaError, Unavailable
+from rosetta.run import devices, environments
+from rosetta.run.installer import Output
+from rosetta.run.kernels import Kernels
+from tests.fake_nvml import FakeGpu, FakeNvml
 from tests.standin import one_line
 
 # A wheel of a few kilobytes; the hashes are those of its release files
@@ -18,8 +29,6 @@ LOCK = f"{PACKAGE} \\\n    " + " \\\n    ".join(f"--hash=sha256:{digest}" for di
 @pytest.fixture
 def environment(standin, monkeypatch):
     """Makes environments in the stand-in's folder: (name, recipe keys) -> Environment."""
-    from rosetta.run import environments
-
     monkeypatch.setattr(environments, "ENVIRONMENTS", standin.root / "environments")
 
     def make(lock=LOCK, python="3.11", **keys):
@@ -42,6 +51,76 @@ def test_made_once_and_reused(environment, tmp_path):
     assert tiny.stamp.stat().st_mtime_ns == stamp
 
 
+def test_what_is_being_installed_is_told(environment, tmp_path):
+    states = []
+    environment().provision(tmp_path / "log", states.append)
+    assert states[:2] == ["installing tiny: Python 3.11", "installing tiny: choosing packages"]
+    assert "installing tiny: resolved 1 package" in states and "installing tiny: installed 1 package" in states
+    assert states[-1] == "installing tiny: compiling"
+
+
+UV_OUTPUT = """Using Python 3.9.18 environment at: .venv
+Downloading cpython-3.9.25-linux-x86_64-gnu (download) (28.2MiB)
+ Downloaded cpython-3.9.25-linux-x86_64-gnu (download)
+Resolved 5 packages in 1.22s
+Downloading torch (1.1GiB)
+Downloading scipy (36.8MiB)
+   Building lasagne==0.1
+warning: words that no version of uv has printed yet (2.0MiB)
+ Downloaded torch
+      Built lasagne==0.1
+ Downloaded scipy
+Prepared 5 packages in 3.88s
+Installed 5 packages in 24ms
+ + lasagne==0.1
+"""
+
+
+@pytest.mark.parametrize("size", [7, 10_000])
+def test_output_of_uv(size):
+    """Read in parts of any size: it is followed while uv writes."""
+    output = Output()
+    parts = [UV_OUTPUT[start : start + size] for start in range(0, len(UV_OUTPUT), size)]
+    assert [state for part in parts for state in output.read(part)] == [
+        "downloading cpython-3.9.25-linux-x86_64-gnu (28 MiB), 0 of 1 downloads done",
+        "resolved 5 packages",
+        "downloading torch (1.1 GiB), 1 of 2 downloads done",
+        "downloading torch (1.1 GiB), 1 of 3 downloads done",
+        "downloading torch (1.1 GiB), 1 of 3 downloads done; building lasagne",
+        "downloading scipy (37 MiB), 2 of 3 downloads done; building lasagne",
+        "downloading scipy (37 MiB), 2 of 3 downloads done",
+        "prepared 5 packages",
+        "installed 5 packages",
+    ]
+
+
+def test_interrupted_installation_leaves_no_process(environment, standin):
+    after = standin.root / "environments" / "tiny" / "after.py"
+    after.parent.mkdir(parents=True)
+    after.write_text(
+        "import subprocess, time; subprocess.Popen(['sleep', '98765'], start_new_session=True); time.sleep(99)"
+    )
+    environment(post_install="after.py")
+    code = "environments.load('tiny').provision(Path('log'), lambda state: print(state, flush=True))"
+    runner = subprocess.Popen(
+        [sys.executable, "-c", f"from pathlib import Path; from rosetta.run import environments; {code}"],
+        cwd=standin.root,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    assert any("running after.py" in line for line in runner.stdout)
+    while not _sleepers():
+        time.sleep(0.05)
+        assert runner.poll() is None
+    runner.send_signal(signal.SIGINT)
+    assert runner.wait(20) and not _sleepers()
+
+
+def _sleepers() -> list[psutil.Process]:
+    return [process for process in psutil.process_iter(["cmdline"]) if process.info["cmdline"] == ["sleep", "98765"]]
+
+
 def test_changed_pins_make_it_again(environment, tmp_path):
     environment().provision(tmp_path / "log")
     changed = environment(lock="# a comment\n" + LOCK)
@@ -51,8 +130,6 @@ def test_changed_pins_make_it_again(environment, tmp_path):
 
 
 def test_wrong_hash_is_refused(environment, tmp_path):
-    from rosetta.errors import RosettaError
-
     tiny = environment(lock=f"{PACKAGE} --hash=sha256:{'0' * 64}\n")
     with pytest.raises(RosettaError, match="environment tiny could not be made: .*(?i:hash)"):
         tiny.provision(tmp_path / "log")
@@ -77,8 +154,6 @@ def test_post_install_runs_in_the_environment(environment, standin, tmp_path):
 
 
 def test_post_install_that_fails_is_told(environment, standin, tmp_path):
-    from rosetta.errors import RosettaError
-
     (standin.root / "environments" / "tiny").mkdir(parents=True)
     (standin.root / "environments" / "tiny" / "after.py").write_text("raise SystemExit('no compiler for the stub')")
     with pytest.raises(RosettaError, match="no compiler for the stub"):
@@ -140,6 +215,113 @@ def test_variables_for_a_module_that_the_notebook_imports(environment, monkeypat
     assert tiny.variables(("torch",), locked=True) == {}
 
 
+@pytest.fixture
+def brings(environment):
+    """An environment that brings the program ``no-such-compiler``: Python runs the module six in its place."""
+    tiny = environment()
+    tiny.recipe.brought.update({"no-such-compiler": PACKAGE})
+    return tiny
+
+
+def test_program_that_the_machine_lacks_is_brought(brings, tmp_path):
+    brings.provision(tmp_path / "log")
+    path = brings.variables((), locked=True)["PATH"]
+    assert path == os.environ["PATH"] + os.pathsep + str(brings.python.parent)
+    subprocess.run(["no-such-compiler", "an argument"], env={"PATH": path}, check=True)
+    assert "PATH" not in brings.variables((), locked=False)
+    assert "-m six no-such-compiler" in (brings.python.parent / "no-such-compiler").read_text()
+
+
+def test_program_of_the_machine_is_taken_while_it_is_there(brings, tmp_path, monkeypatch):
+    """Once it is gone, the environment is made again with one of its own."""
+    own = tmp_path / "bin" / "no-such-compiler"
+    own.parent.mkdir()
+    own.write_text("#!/bin/sh\n")
+    own.chmod(0o755)
+    monkeypatch.setenv("PATH", str(own.parent), prepend=os.pathsep)
+    brings.provision(tmp_path / "log")
+    assert brings.is_ready() and not (brings.python.parent / own.name).exists()
+    own.unlink()
+    assert not brings.is_ready()
+    brings.provision(tmp_path / "log")
+    assert brings.is_ready() and (brings.python.parent / own.name).exists()
+
+
+def test_brought_package_is_hashed(environment, tmp_path):
+    tiny = environment(lock=f"{PACKAGE} --hash=sha256:{'0' * 64}\n")
+    (tiny.folder / "requirements.in").write_text("")
+    tiny.recipe.brought.update({"no-such-compiler": PACKAGE})
+    with pytest.raises(RosettaError, match="(?i)hash"):
+        tiny.provision(tmp_path / "log")
+
+
+@pytest.mark.parametrize(
+    "card, capability, runs, refuses",
+    [
+        ("Tesla K80", (3, 7), ["classic"], ["torch"]),
+        ("Tesla V100", (7, 0), ["classic"], ["torch"]),
+        ("Tesla T4", (7, 5), ["classic", "torch"], []),
+        ("A100", (8, 0), ["torch"], ["classic"]),
+        ("H100", (9, 0), ["torch"], ["classic"]),
+    ],
+)
+def test_gpu_code_of_the_locked_builds(card, capability, runs, refuses, monkeypatch, tmp_path):
+    FakeNvml(monkeypatch, [FakeGpu(card, capability=capability)])
+    monkeypatch.setattr(environments.Environment, "provision", lambda *_: None)
+    (slot,) = devices.timed(None, None)
+
+    def get(name, module="torch"):
+        return Kernels().get(name, (module,), tmp_path / "log", gpus=slot.machine.gpus)
+
+    for name in runs:
+        assert get(name).python == environments.load(name).python
+    for name in refuses:
+        with pytest.raises(Unavailable) as caught:
+            get(name)
+        message = one_line(str(caught.value))
+        assert message.startswith(f"torch of environment {name} has GPU code for compute capability ")
+        assert f"and {card} has {capability[0]}.{capability[1]}: run it with --gpus none" in message
+        assert message.endswith(f"--python {name}=PATH")
+        assert get(name, "numpy"), "of which nothing is known"
+
+
+def test_an_interpreter_of_the_user_is_never_refused(monkeypatch, tmp_path):
+    FakeNvml(monkeypatch, [FakeGpu("A100", capability=(8, 0))])
+    tiny = environments.load("classic")
+    tiny.recipe.gpu_code.update(json=["7.0"])
+    monkeypatch.setattr(environments, "load", lambda _: tiny)
+    gpus = devices.timed(None, None)[0].machine.gpus
+    with pytest.raises(Unavailable):
+        Kernels().get("classic", ("json",), tmp_path / "log", gpus=gpus)
+    assert Kernels({"classic": Path(sys.executable)}).get("classic", ("json",), tmp_path / "log", gpus=gpus)
+
+
+@pytest.mark.parametrize(
+    "code, capability, runs",
+    [
+        ("7.0", "7.0", True),
+        ("7.0", "7.5", True),
+        ("7.5", "7.0", False),
+        ("7.0", "8.0", False),
+        ("7.0+PTX", "8.0", True),
+        ("7.0+PTX", "6.1", False),
+        ("9.0", "12.0", False),
+        ("9.0+PTX", "12.0", True),
+    ],
+)
+def test_which_cards_code_runs_on(environment, code, capability, runs):
+    tiny = environment()
+    tiny.recipe.gpu_code.update(torch=[code])
+    card = environments.Gpu(name="card", memory=1, driver="580", cuda="13.0", capability=capability)
+    unknown = card.model_copy(update={"capability": None})
+    tiny.check_gpus(("torch.nn",), [unknown])
+    if runs:
+        tiny.check_gpus(("torch.nn",), [card])
+    else:
+        with pytest.raises(Unavailable):
+            tiny.check_gpus(("torch.nn",), [card])
+
+
 def test_broken_recipe_is_one_line(standin):
     standin.environment("test", "3.11", "", nedes=["g++"])
     done = standin.call("list", own_python=False)
@@ -147,14 +329,15 @@ def test_broken_recipe_is_one_line(standin):
 
 
 def test_pins_are_hashed_and_name_no_index():
-    """Of the real environments: each package of a lock has hashes, and no file names a host."""
-    from rosetta.run import environments
-
+    """Of the real environments: each has its sizes, each package of a lock has hashes, and no file names a host."""
     names = environments.names()
     assert len(names) == 10
     for name in names:
-        folder = environments.load(name).folder
+        loaded = environments.load(name)
+        folder, recipe = loaded.folder, loaded.recipe
+        assert 0 < recipe.download_gb < recipe.disk_gb, name
         lock = (folder / "requirements.txt").read_text()
         packages = [line for line in lock.splitlines() if line and line[0].isalnum()]
         assert packages and all(line.rstrip().endswith("\\") for line in packages), name
+        assert all(f"{package} \\" in lock for package in recipe.brought.values()), name
         assert "://" not in lock and "index-url" not in lock and "find-links" not in lock, name

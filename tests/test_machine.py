@@ -4,26 +4,33 @@ import pynvml
 import pytest
 
 from rosetta import plan
+from rosetta.records import Gpu
 from rosetta.run import interpreters, machine
 from tests.fake_nvml import FakeGpu, FakeNvml
 
 
 @pytest.fixture
 def two_gpus(monkeypatch) -> list[FakeGpu]:
-    gpus = [FakeGpu("Tesla V0"), FakeGpu("Tesla V1")]
+    gpus = [FakeGpu("Tesla V0"), FakeGpu("Tesla V1", capability=(7, 5))]
     FakeNvml(monkeypatch, gpus)
     return gpus
 
 
 def test_gpus_are_described(two_gpus):
     found = machine.devices()
-    assert [(one.id, one.gpu.name, one.gpu.driver, one.gpu.cuda, one.gpu.memory) for one in found] == [
-        ("0", "Tesla V0", "580.1", "13.2", 16 * 2**30),
-        ("1", "Tesla V1", "580.1", "13.2", 16 * 2**30),
+    assert [(device.id, device.gpu) for device in found] == [
+        ("0", Gpu(name="Tesla V0", memory=16 * 2**30, driver="580.1", cuda="13.2", capability="7.0")),
+        ("1", Gpu(name="Tesla V1", memory=16 * 2**30, driver="580.1", cuda="13.2", capability="7.5")),
     ]
-    here = machine.describe(found[1])
+    here = machine.describe(found[1:])
     assert (here.name, here.gpus) == ("tesla-v1", [found[1].gpu])
     assert machine.describe().gpus == []
+
+
+def test_name_of_several_gpus(two_gpus):
+    assert machine.describe(machine.devices()).name == "tesla-v0-tesla-v1"
+    two_gpus[1].name = "Tesla V0"
+    assert machine.describe(machine.devices()).name == "2x-tesla-v0"
 
 
 @pytest.mark.parametrize(
@@ -32,7 +39,7 @@ def test_gpus_are_described(two_gpus):
 )
 def test_only_visible_gpus_count(two_gpus, monkeypatch, visible, names):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
-    assert [one.gpu.name for one in machine.devices()] == names
+    assert [device.gpu.name for device in machine.devices()] == names
 
 
 def test_no_driver_is_no_gpu(monkeypatch):

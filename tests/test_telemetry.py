@@ -29,13 +29,13 @@ def child():
     process.wait()
 
 
-def measured(meter: RunMeter, n_train=1000):
+def measured(meter: RunMeter):
     metrics = Metrics()
-    return metrics, meter.fill(metrics, n_train)
+    return metrics, meter.fill(metrics)
 
 
 def test_memory_and_processor_time_of_a_whole_tree(child):
-    with RunMeter(child.pid, gpu=None) as meter:
+    with RunMeter(child.pid, gpus=()) as meter:
         child.wait()
     metrics, told = measured(meter)
     assert metrics.peak_rss > 200 * 2**20
@@ -46,18 +46,18 @@ def test_memory_and_processor_time_of_a_whole_tree(child):
 def test_energy_of_the_counter(child, monkeypatch):
     gpu = FakeGpu(energy=5_000_000, power=300_000)
     FakeNvml(monkeypatch, [FakeGpu("other"), gpu])
-    with RunMeter(child.pid, gpu="1") as meter:
+    with RunMeter(child.pid, gpus=["1"]) as meter:
         gpu.used, gpu.energy = 3 * GIB, 5_030_000  # the run starts: 30 J
-        meter.epoch()
+        meter.mark()
         gpu.energy += 50_000
-        meter.epoch()
+        meter.mark()
         gpu.energy += 50_000
         gpu.throttle = telemetry.THROTTLING["power"]
-        meter.epoch()
+        meter.mark()
         gpu.energy += 7_000  # the test
     metrics, told = measured(meter)
     assert metrics.energy_j == 137.0
-    assert metrics.images_per_j == 20.0  # two epochs of 1,000 images in 100 J
+    assert (meter.marks, meter.marked_j) == (3, 100.0)  # without start and test
     assert metrics.peak_gpu_memory == 2 * GIB
     assert told.energy_from == "counter" and told.power_w == 300.0
     assert (told.utilisation, told.clock_mhz, told.throttled, told.error) == (0.5, 1380, ["power"], None)
@@ -67,7 +67,7 @@ def test_power_is_added_up_where_there_is_no_counter(child, monkeypatch):
     """As on a K80."""
     FakeNvml(monkeypatch, [FakeGpu(power=100_000)])
     started = time.monotonic()
-    with RunMeter(child.pid, gpu="0") as meter:
+    with RunMeter(child.pid, gpus=["0"]) as meter:
         time.sleep(0.5)
     metrics, told = measured(meter)
     assert told.energy_from == "power"
@@ -76,22 +76,22 @@ def test_power_is_added_up_where_there_is_no_counter(child, monkeypatch):
 
 def test_a_gpu_that_tells_nothing_of_energy(child, monkeypatch):
     FakeNvml(monkeypatch, [FakeGpu()])
-    with RunMeter(child.pid, gpu="0") as meter:
-        meter.epoch()
-        meter.epoch()
+    with RunMeter(child.pid, gpus=["0"]) as meter:
+        meter.mark()
+        meter.mark()
     metrics, told = measured(meter)
-    assert metrics.energy_j is None and metrics.images_per_j is None
+    assert metrics.energy_j is None and (meter.marks, meter.marked_j) == (0, None)
     assert told.energy_from is None and told.power_w is None and metrics.peak_gpu_memory == 0
 
 
 def test_a_gpu_that_is_lost_leaves_what_was_measured_before(child, monkeypatch):
     gpu = FakeGpu(energy=0)
     FakeNvml(monkeypatch, [gpu])
-    with RunMeter(child.pid, gpu="0") as meter:
+    with RunMeter(child.pid, gpus=["0"]) as meter:
         gpu.energy = 30_000
-        meter.epoch()
+        meter.mark()
         gpu.lost = True
-        meter.epoch()
+        meter.mark()
     metrics, told = measured(meter)
     assert metrics.energy_j == 30.0 and "lost" in told.error.lower()
 
@@ -100,7 +100,49 @@ def test_a_gpu_that_is_lost_before_the_run(child, monkeypatch):
     gpu = FakeGpu()
     gpu.lost = True
     FakeNvml(monkeypatch, [gpu])
-    with RunMeter(child.pid, gpu="0") as meter:
-        meter.epoch()
+    with RunMeter(child.pid, gpus=["0"]) as meter:
+        meter.mark()
     metrics, told = measured(meter)
     assert "lost" in told.error.lower() and metrics.energy_j is None
+
+
+def test_several_gpus_are_added_up(child, monkeypatch):
+    """Energy, power and memory are sums; use and clocks are of all."""
+    first, second = FakeGpu(energy=0, power=300_000), FakeGpu(energy=0, power=200_000)
+    FakeNvml(monkeypatch, [FakeGpu("other"), first, second])
+    with RunMeter(child.pid, gpus=["1", "2"]) as meter:
+        second.utilisation, second.clock, second.throttle = 100, 1380, telemetry.THROTTLING["temperature"]
+        first.used, second.used = 3 * GIB, 2 * GIB
+        meter.mark()
+        first.energy, second.energy = 60_000, 40_000
+        meter.mark()
+    metrics, told = measured(meter)
+    assert (metrics.energy_j, meter.marked_j, metrics.peak_gpu_memory) == (100.0, 100.0, 3 * GIB)
+    assert (told.energy_from, told.power_w, told.utilisation) == ("counter", 500.0, 0.75)
+    assert (told.clock_mhz, told.throttled) == (1380, ["temperature"])
+
+
+def test_energy_of_several_needs_all_of_them(child, monkeypatch):
+    FakeNvml(monkeypatch, [FakeGpu(energy=0, power=300_000), FakeGpu()])
+    with RunMeter(child.pid, gpus=["0", "1"]) as meter:
+        meter.mark()
+    metrics, told = measured(meter)
+    assert metrics.energy_j is None and told.energy_from is None and told.power_w is None
+    FakeNvml(monkeypatch, [FakeGpu(energy=0, power=300_000), FakeGpu(power=100_000)])
+    with RunMeter(child.pid, gpus=["0", "1"]) as meter:
+        meter.mark()
+    assert measured(meter)[1].energy_from == "power"
+
+
+def test_one_lost_gpu_of_several_ends_the_sampling(child, monkeypatch):
+    first, second = FakeGpu(energy=0), FakeGpu(energy=0)
+    FakeNvml(monkeypatch, [first, second])
+    with RunMeter(child.pid, gpus=["0", "1"]) as meter:
+        first.energy, second.energy = 20_000, 10_000
+        meter.mark()
+        second.lost = True
+        meter.mark()
+        first.energy = 90_000
+        meter.mark()
+    metrics, told = measured(meter)
+    assert metrics.energy_j == 30.0 and meter.marks == 1 and "lost" in told.error.lower()

@@ -18,6 +18,7 @@ from rosetta.records import Record
 from rosetta.report import pages
 from rosetta.run.devices import Slot
 from rosetta.run.execute import Progress, Run
+from rosetta.run.installer import Tell
 from rosetta.run.kernels import Kernels
 
 RESERVE = 256 * 1024  # bytes set aside for records, should the disk be full
@@ -35,7 +36,7 @@ class Executor(Protocol):
     def check(self, plans: Iterable[Plan]) -> None:
         """Before anything is announced: raises RosettaError for what the user gave and no run could use."""
 
-    def prepare(self, plans: Numbered, folder: Path) -> None:
+    def prepare(self, plans: Numbered, folder: Path, tell: Tell) -> None:
         """What the first run should not wait for; raises RosettaError where no run could succeed. ``folder`` is for logs."""
 
     def each(self, plans: Numbered, batch: "Batch") -> Iterator[Record]:
@@ -80,7 +81,7 @@ class Batch:
     def _prepare(self, plans: Numbered, executor: Executor) -> None:
         """A batch in which nothing could run leaves nothing."""
         try:
-            executor.prepare(plans, self.journal.folder)
+            executor.prepare(plans, self.journal.folder, self.screen.note)
         except RosettaError:
             self.journal.discard()
             raise

@@ -14,6 +14,7 @@ from rosetta.plan import Plan
 from rosetta.records import Record
 from rosetta.run.devices import Slot
 from rosetta.run.execute import execute, not_run
+from rosetta.run.installer import Tell
 from rosetta.run.kernels import Kernels
 
 
@@ -28,13 +29,14 @@ class Local:
             data.locate_all(plans, self.folder)
             os.environ["ROSETTA_DATA"] = str(self.folder)  # kernels inherit it; records must not hold such a path
 
-    def prepare(self, plans: Numbered, folder: Path) -> None:
+    def prepare(self, plans: Numbered, folder: Path, tell: Tell) -> None:
         """Find the data; and make the environments where an installation would disturb runs beside it."""
         data.locate_all(plan for _, plan in plans)
         if len(self.slots) > 1:
+            gpus = self.slots[0].machine.gpus
             for environment, imports in dict.fromkeys((plan.row.environment, plan.row.imports) for _, plan in plans):
                 with suppress(RosettaError):  # told when a run asks for it
-                    self.kernels.get(environment, imports, folder / "install.log")
+                    self.kernels.get(environment, imports, folder / "install.log", tell, gpus)
 
     def each(self, plans: Numbered, batch: Batch) -> Iterator[Record]:
         workers = Workers(self.slots)

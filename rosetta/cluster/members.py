@@ -28,7 +28,7 @@ class Member:
     @property
     def where(self) -> str:
         """For the batch's table."""
-        return self.host if self.slot.gpu is None else f"{self.host} {self.slot.title}"
+        return f"{self.host} {self.slot.title}" if self.slot.on_gpu else self.host
 
     @property
     def title(self) -> str:
@@ -118,12 +118,12 @@ class Members:
             return None
         if answer["trouble"]:
             return f"{title}: {answer['trouble']}"
-        if self.gpu and answer["gpu"] is None:
+        if self.gpu and not answer["gpus"]:
             return f"{title} has the resource {GPU} but sees no GPU: mend its driver or start it without --resources"
         rival = next((other for other in self.present.values() if other.uuid and other.uuid == answer["uuid"]), None)
         if rival:
             return f"{title} sees the same GPU as {rival.title}: give each its own CUDA_VISIBLE_DEVICES"
-        slot = Slot(Machine.model_validate(answer["machine"]), answer["gpu"])
+        slot = Slot(Machine.model_validate(answer["machine"]), tuple(answer["gpus"]))
         self.present[address] = Member(address, answer["host"], slot, tuple(answer["processors"]), answer["uuid"])
         return None
 

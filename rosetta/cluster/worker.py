@@ -47,8 +47,8 @@ def greet(contents: dict[str, str], worker: Worker) -> dict[str, Any]:
         "differs": [],
         "trouble": trouble,
         "machine": slot.machine.model_dump(),
-        "gpu": slot.gpu,
-        "uuid": None if slot.gpu is None or trouble else machine.uuid(slot.gpu),
+        "gpus": slot.gpus,
+        "uuid": machine.uuid(slot.gpus[0]) if slot.on_gpu and not trouble else None,
         "processors": machine.processors(),
         "resources": dict(worker.state.total_resources),
     }

@@ -1,4 +1,4 @@
-"""Where runs go. A slot takes one run at a time: on a GPU of its own or on the CPU, with processors of its own."""
+"""Where runs go. A slot takes one run at a time: on GPUs of its own or on the CPU, with processors of its own."""
 
 from dataclasses import dataclass
 
@@ -11,15 +11,19 @@ ALL, NONE = "all", "none"
 
 @dataclass(frozen=True)
 class Slot:
-    """``machine`` is what a run in this slot sees of the host: the one GPU, or none."""
+    """``machine`` is what a run in this slot sees of the host: these GPUs and no other."""
 
     machine: Machine
-    gpu: str | None = None  # as CUDA_VISIBLE_DEVICES takes it; None: no GPU
+    gpus: tuple[str, ...] = ()  # each as CUDA_VISIBLE_DEVICES takes it
     processors: tuple[int, ...] | None = None  # None leaves the choice to the framework
 
     @property
+    def on_gpu(self) -> bool:
+        return bool(self.gpus)
+
+    @property
     def title(self) -> str:
-        return "CPU" if self.gpu is None else f"GPU {self.gpu}"
+        return f"GPU{'s' * (len(self.gpus) > 1)} {','.join(self.gpus)}" if self.on_gpu else "CPU"
 
     @property
     def threads(self) -> int | None:
@@ -27,27 +31,33 @@ class Slot:
         return None if self.processors is None else len(self.processors)
 
     def variables(self) -> dict[str, str]:
-        """What a run's process needs to see this GPU and no other, or none; numbered as nvidia-smi does."""
-        return {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": "-1" if self.gpu is None else self.gpu}
+        """What a run's process needs to see these GPUs and no other; numbered as nvidia-smi does."""
+        return {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": ",".join(self.gpus) or "-1"}
 
     def lost(self) -> str | None:
-        """Why the GPU cannot be used any more, in one line; None while it answers, and for the CPU."""
-        return None if self.gpu is None else machine.trouble(self.gpu)
+        """Why a GPU of it cannot be used any more, in one line; None while all answer, and for the CPU."""
+        return next(filter(None, map(machine.trouble, self.gpus)), None)
 
 
-def timed(gpus: str | None, threads: int | None) -> list[Slot]:
-    """One slot a GPU, or a single one on the CPU, so that runs whose time counts never share a device.
+def timed(gpus: str | None, threads: int | None, per_run: int = 1) -> list[Slot]:
+    """One slot for each group of GPUs, or a single one on the CPU, so that runs whose time counts never share a device.
 
     gpus: "all", "none", or numbers as nvidia-smi shows them, "0,2"; None means all. threads: processors of each slot;
-    None gives a single slot all of them and several an equal share each. Raises RosettaError for what is not there.
+    None gives a single slot all of them and several an equal share each. per_run: GPUs of each slot.
+    Raises RosettaError for what is not there, and for GPUs that do not make whole groups.
     """
     chosen, processors = _chosen(gpus), machine.processors()
-    slots = max(len(chosen), 1)
+    if per_run > 1 and (not chosen or len(chosen) % per_run):
+        raise RosettaError(
+            f"--gpus-per-run {per_run} does not divide the {len(chosen)} GPUs: choose others with --gpus"
+        )
+    groups = [chosen[start : start + per_run] for start in range(0, len(chosen), per_run)] or [[]]
+    slots = len(groups)
     if threads is not None and threads * slots > len(processors):
-        on = f" on each of {slots} GPUs" if slots > 1 else ""
+        on = f" for each of {slots} runs at a time" if slots > 1 else ""
         raise RosettaError(f"--threads {threads}{on} needs {threads * slots} processors; there are {len(processors)}")
     share = threads or (len(processors) // slots if slots > 1 else 0)
-    return _slots(chosen, slots, processors, share)
+    return _slots(groups, processors, share)
 
 
 def first(part: int = 0, of: int = 1) -> Slot:
@@ -58,7 +68,7 @@ def first(part: int = 0, of: int = 1) -> Slot:
     """
     chosen, processors = machine.devices()[:1], machine.processors()
     share = len(processors) // of if of > 1 else 0
-    return _slots(chosen, 1, processors[part * share :], share)[0]
+    return _slots([chosen], processors[part * share :], share)[0]
 
 
 def shared(gpus: str | None, jobs: int | None) -> list[Slot]:
@@ -67,18 +77,19 @@ def shared(gpus: str | None, jobs: int | None) -> list[Slot]:
     slots = jobs or len(chosen) or len(processors)
     if slots > len(processors):
         raise RosettaError(f"--jobs {slots} needs {slots} processors; there are {len(processors)}")
-    return _slots(chosen, slots, processors, len(processors) // slots if slots > 1 else 0)
+    groups = [[chosen[number % len(chosen)]] if chosen else [] for number in range(slots)]
+    return _slots(groups, processors, len(processors) // slots if slots > 1 else 0)
 
 
-def _slots(chosen: list[machine.Device], slots: int, processors: list[int], share: int) -> list[Slot]:
+def _slots(groups: list[list[machine.Device]], processors: list[int], share: int) -> list[Slot]:
+    """A slot for each group of GPUs, with its share of the processors; 0 leaves the choice to the framework."""
     return [
         Slot(
-            machine.describe(device),
-            device.id if device else None,
+            machine.describe(group),
+            tuple(device.id for device in group),
             tuple(processors[number * share : (number + 1) * share]) or None,
         )
-        for number in range(slots)
-        for device in [chosen[number % len(chosen)] if chosen else None]
+        for number, group in enumerate(groups)
     ]
 
 

@@ -7,40 +7,43 @@ One folder an environment: ``environment.toml`` (its Python, what it needs from 
 import hashlib
 import json
 import os
+import shlex
 import shutil
-import subprocess
-import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
-from filelock import FileLock
-from pydantic import BaseModel, ConfigDict, ValidationError
+from filelock import FileLock, Timeout
+from pydantic import Field
 
+from rosetta import files
 from rosetta.catalog import unknown
 from rosetta.errors import RosettaError, Unavailable
+from rosetta.files import Strict
 from rosetta.paths import ENVIRONMENTS, portable
-from rosetta.run import interpreters, machine
+from rosetta.records import Gpu
+from rosetta.run import installer, interpreters, machine
+from rosetta.run.installer import Tell, quiet
 
 OLDEST_PYTHON_OF_UV = (3, 8)  # uv downloads CPython from here on; older ones must be on the machine
-# The runner's own environment must not leak into others
-FOREIGN_VARIABLES = ("VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME", "UV_PROJECT_ENVIRONMENT", "CONDA_PREFIX")
+GpuCode = Annotated[str, Field(pattern=r"^\d+\.\d+(\+PTX)?$")]
 
 
-class Recipe(BaseModel):
+class Recipe(Strict):
     """``environment.toml``."""
 
-    model_config = ConfigDict(extra="forbid")
-
     python: str
+    disk_gb: float = 0.0  # 10^9 bytes, once made
+    download_gb: float = 0.0  # 10^9 bytes, with an empty cache of packages
     needs: list[str] = []  # programs that must be on PATH
+    brought: dict[str, str] = {}  # programs that a package brings where the machine has none: its requirement
+    gpu_code: dict[str, list[GpuCode]] = {}  # by a module of the locked build: the capabilities that it has code for
     post_install: str | None = None  # run by the environment's interpreter after the packages
     install_flags: list[str] = []  # for ``uv pip install``
     variables: dict[str, str] = {}  # of the kernel; {folder} is the environment's folder
     variables_of_lock: dict[str, str] = {}  # only with the locked packages: other versions may refuse them
     variables_on: dict[str, dict[str, str]] = {}  # by the processor's vendor, as Linux names it
-    disk_gb: float = 0.0  # once made
-    download_gb: float = 0.0
     variables_for: dict[str, dict[str, str]] = {}  # by a module that the notebook imports; {processors} is their number
 
 
@@ -80,11 +83,18 @@ class Environment:
             made_from = json.loads(self.stamp.read_text())["fingerprint"]
         except (OSError, ValueError, KeyError):
             return False
-        return made_from == self.fingerprint() and self.python.exists()
+        has_programs = all((self.python.parent / program).exists() for program in self._to_bring())
+        return made_from == self.fingerprint() and self.python.exists() and has_programs
+
+    def _to_bring(self) -> dict[str, str]:
+        """The programs that the machine lacks, and their packages."""
+        return {name: package for name, package in self.recipe.brought.items() if shutil.which(name) is None}
 
     def obstacle(self) -> str | None:
         """Why it cannot be made on this machine, in one line; None where nothing stands in the way."""
         missing = [program for program in self.recipe.needs if shutil.which(program) is None]
+        if os.name == "nt":  # a script cannot stand for a program there
+            missing += self._to_bring()
         if missing:
             return f"environment {self.name} needs {' and '.join(missing)} on this machine: install with the system's package manager"
         version = self.recipe.python
@@ -105,68 +115,87 @@ class Environment:
             found |= self.recipe.variables_for.get(module, {})
         found |= self.recipe.variables_of_lock if locked else {}
         processors = str(len(machine.processors()))
-        return {
+        added = {
             name: value.replace("{folder}", str(self.folder)).replace("{processors}", processors)
             for name, value in found.items()
             if name not in os.environ
         }
+        if locked and self.recipe.brought:  # last, so that the machine's own programs come first
+            added["PATH"] = os.pathsep.join((os.environ.get("PATH", os.defpath), str(self.python.parent)))
+        return added
 
-    def provision(self, log: Path) -> None:
-        """Make the environment unless it is ready; uv's output goes to the log.
+    def check_gpus(self, imports: Iterable[str], gpus: Iterable[Gpu]) -> None:
+        """Raises Unavailable where a module of the locked build has no code for one of these GPUs."""
+        for module in imports:
+            package = module.partition(".")[0]
+            codes = self.recipe.gpu_code.get(package)
+            for gpu in gpus if codes else ():
+                if gpu.capability and not any(_runs_on(code, gpu.capability) for code in codes):
+                    raise Unavailable(
+                        f"{package} of environment {self.name} has GPU code for compute capability {', '.join(codes)}, and "
+                        f"{gpu.name} has {gpu.capability}: run it with --gpus none, or with another build: "
+                        f"--python {self.name}=PATH"
+                    )
+
+    def provision(self, log: Path, tell: Tell = quiet) -> None:
+        """Make the environment unless it is ready; the installers' output goes to the log, their progress to ``tell``.
 
         Raises Unavailable where the machine lacks something, RosettaError where an installation step fails.
         """
         if self.is_ready():
             return
-        with FileLock(self.folder / ".lock"):
-            if self.is_ready():  # another runner has made it meanwhile
+        lock = FileLock(self.folder / ".lock")
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            tell(f"installing {self.name}: another run does it, waiting")
+            lock.acquire()
+        try:
+            if self.is_ready():  # another run has made it meanwhile
                 return
             obstacle = self.obstacle()
             if obstacle:
                 raise Unavailable(obstacle)
-            self._make(log)
+            self._make(log, lambda state: tell(f"installing {self.name}: {state}"))
+        finally:
+            lock.release()
 
-    def _make(self, log: Path) -> None:
+    def _make(self, log: Path, tell: Tell) -> None:
         from uv import find_uv_bin
 
-        uv, python = find_uv_bin(), str(self.python)
-        log.parent.mkdir(parents=True, exist_ok=True)
-        base = str(interpreters.find(self.recipe.python) or self.recipe.python)
-        steps = [
-            [uv, "venv", "--clear", "--python", base, str(self.folder / ".venv")],
-            [
-                uv,
-                "pip",
-                "install",
-                "--python",
-                python,
-                *self.recipe.install_flags,
-                "-r",
-                "requirements.in",
-                "-c",
-                "requirements.txt",
-            ],
-        ]
+        uv, python, venv = find_uv_bin(), str(self.python), str(self.folder / ".venv")
+        base, brought = str(interpreters.find(self.recipe.python) or self.recipe.python), self._to_bring()
+        install = [uv, "pip", "install", "--python", python, *self.recipe.install_flags]
+        steps = {
+            f"Python {self.recipe.python}": [uv, "venv", "--clear", "--python", base, venv],
+            "choosing packages": [*install, "-r", "requirements.in", *brought.values(), "-c", "requirements.txt"],
+        }
         if self._post_install:
-            steps.append([python, str(self._post_install)])
-        # Else the first run would compile what it imports, and every run where PYTHONDONTWRITEBYTECODE is set (containers)
-        compile_all = [python, "-m", "compileall", "-q", "-j", "0", str(self.folder / ".venv")]
-        with log.open("w", encoding="utf-8") as output:
-            for step in steps:
-                self._run(step, output)
-            self._run(compile_all, output, may_fail=True)  # packages hold some files that are of another Python
+            steps[f"running {self._post_install.name}"] = [python, str(self._post_install)]
+        log.parent.mkdir(parents=True, exist_ok=True)
+        log.write_text("", encoding="utf-8")
+        for title, step in steps.items():
+            tell(title)
+            if installer.run(step, self.folder, log, tell):
+                reason = _reason(log.read_text(encoding="utf-8", errors="replace"))
+                raise RosettaError(f"environment {self.name} could not be made: {portable(reason)}")
+        for program, package in brought.items():
+            script = self.python.parent / program
+            module = package.partition("==")[0]
+            script.write_text(f'#!/bin/sh\nexec {shlex.quote(python)} -I -m {module} {program} "$@"\n')
+            script.chmod(0o755)
+        # Else the first run would compile what it imports, and every run where PYTHONDONTWRITEBYTECODE is set (containers).
+        # It may fail: packages hold some files that are of another Python
+        tell("compiling")
+        installer.run([python, "-m", "compileall", "-q", "-j", "0", venv], self.folder, log)
         self.stamp.write_text(json.dumps({"fingerprint": self.fingerprint()}))
 
-    def _run(self, step: list[str], output, may_fail: bool = False) -> None:
-        env = {name: value for name, value in os.environ.items() if name not in FOREIGN_VARIABLES}
-        output.write("$ " + " ".join(step) + "\n")
-        output.flush()
-        done = subprocess.run(
-            step, cwd=self.folder, env=env, stdout=output, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL
-        )
-        if done.returncode and not may_fail:
-            reason = _reason(Path(output.name).read_text(encoding="utf-8", errors="replace"))
-            raise RosettaError(f"environment {self.name} could not be made: {portable(reason)}")
+
+def _runs_on(code: str, capability: str) -> bool:
+    """CUDA's rule: machine code runs on its capability and later ones of the same major number, PTX on all later ones."""
+    number, _, ptx = code.partition("+")
+    held, card = (tuple(map(int, text.split("."))) for text in (number, capability))
+    return held <= card and (bool(ptx) or held[0] == card[0])
 
 
 def _reason(log: str) -> str:
@@ -181,11 +210,7 @@ def load(name: str) -> Environment:
     if name not in names():
         raise unknown("environment", name, names())
     folder = ENVIRONMENTS / name
-    try:
-        recipe = Recipe.model_validate(tomllib.loads((folder / "environment.toml").read_text(encoding="utf-8")))
-    except (tomllib.TOMLDecodeError, ValidationError) as error:
-        raise RosettaError(f"environments/{name}/environment.toml is not valid: {str(error).splitlines()[0]}") from None
-    return Environment(name, folder, recipe)
+    return Environment(name, folder, files.load(Recipe, folder / "environment.toml"))
 
 
 def names() -> list[str]:

@@ -95,7 +95,13 @@ def _execute(run: Run, plan: Plan, slot: Slot, kernels: Kernels, watch: Watcher)
     folder = run.folder
     watch(Progress("preparing"))
     try:
-        kernel = kernels.get(plan.row.environment, plan.row.imports, folder / "run.log")
+        kernel = kernels.get(
+            plan.row.environment,
+            plan.row.imports,
+            folder / "run.log",
+            tell=lambda text: watch(Progress("preparing", note=text)),
+            gpus=slot.machine.gpus,
+        )
     except Unavailable as reason:
         return _ended(run, "skipped", str(reason))
     except RosettaError as reason:
@@ -127,7 +133,7 @@ def _supervise(run: Run, cookie: str, plan: Plan, slot: Slot, watch: Watcher) ->
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
     )
-    telemetry = RunMeter(child.pid, slot.gpu)
+    telemetry = RunMeter(child.pid, slot.gpus)
 
     def told(progress: Progress) -> None:
         telemetry.mark()

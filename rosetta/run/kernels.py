@@ -3,13 +3,16 @@
 import json
 import os
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from rosetta.errors import RosettaError, Unavailable
+from rosetta.records import Gpu
 from rosetta.run import environments
 from rosetta.run.child import KERNEL_NAME
+from rosetta.run.installer import Tell, quiet
 
 ALL = "all"
 # Read by OpenMP, MKL, OpenBLAS, NumExpr and TensorFlow; XLA follows the processors that the process may use
@@ -62,11 +65,17 @@ class Kernels:
         loaded = environments.load(environment)
         return "ready" if loaded.is_ready() else loaded.obstacle() or "can be made"
 
-    def get(self, environment: str, imports: tuple[str, ...], log: Path) -> Kernel:
-        """The kernel for a row; provisions the environment where it must. Raises Unavailable or RosettaError."""
+    def get(
+        self, environment: str, imports: tuple[str, ...], log: Path, tell: Tell = quiet, gpus: Sequence[Gpu] = ()
+    ) -> Kernel:
+        """The kernel for a row that is to run on these GPUs; provisions the environment where it must, and tells how far it is.
+
+        Raises Unavailable, also where the locked build has no code for a GPU, or RosettaError.
+        """
         loaded, python = environments.load(environment), self.interpreter(environment)
         if python is None:
-            loaded.provision(log)
+            loaded.check_gpus(imports, gpus)
+            loaded.provision(log, tell)
             # A provisioned environment holds all it needs: what the user's shell adds to Python stays out
             own = loaded.variables(imports, locked=True)
             return Kernel(loaded.python, own | {"PYTHONPATH": "", "PYTHONNOUSERSITE": "1"})

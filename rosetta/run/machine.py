@@ -3,6 +3,8 @@
 import os
 import platform
 import re
+from collections import Counter
+from collections.abc import Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
@@ -24,21 +26,23 @@ class Device:
     gpu: Gpu
 
 
-def describe(device: Device | None = None) -> Machine:
-    """This machine, as a run on the given GPU, or without one, sees it.
+def describe(devices: Sequence[Device] = ()) -> Machine:
+    """This machine, as a run on the given GPUs, or without one, sees it.
 
-    Its name is made of the model of the GPU or the processor, unless ROSETTA_MACHINE gives one: boxes with one and with
-    eight GPUs of a model are the same machine, since a run has one of them.
+    Its name is made of the models of these GPUs or of the processor, unless ROSETTA_MACHINE gives one: boxes with one and
+    with eight GPUs of a model are the same machine to runs on one of them.
     """
     processor, cores = cpu(), len(processors())
-    name = os.environ.get(NAME_VARIABLE) or (device.gpu.name if device else f"{processor} {cores} cores")
+    models = Counter(device.gpu.name for device in devices)
+    gpus = " ".join(f"{number}x {model}" if number > 1 else model for model, number in models.items())
+    name = os.environ.get(NAME_VARIABLE) or gpus or f"{processor} {cores} cores"
     return Machine(
         name=slug(name),
         cpu=processor,
         cores=cores,
         memory=psutil.virtual_memory().total,
         os=system(),
-        gpus=[device.gpu] if device else [],
+        gpus=[device.gpu for device in devices],
     )
 
 
@@ -134,7 +138,9 @@ def trouble(name: str) -> str | None:
 
 def _describe(gpu, driver: str, cuda: str) -> Gpu:
     memory = pynvml.nvmlDeviceGetMemoryInfo(gpu).total
-    return Gpu(name=pynvml.nvmlDeviceGetName(gpu), memory=memory, driver=driver, cuda=cuda)
+    major, minor = pynvml.nvmlDeviceGetCudaComputeCapability(gpu)
+    name = pynvml.nvmlDeviceGetName(gpu)
+    return Gpu(name=name, memory=memory, driver=driver, cuda=cuda, capability=f"{major}.{minor}")
 
 
 def _visible() -> list[str]:

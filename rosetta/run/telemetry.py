@@ -1,10 +1,11 @@
-"""What the runner measures of a run from outside, the same way for every framework: memory, processor time, the GPU.
+"""What the runner measures of a run from outside, the same way for every framework: memory, processor time, the GPUs.
 
 What cannot be had, because there is no GPU or it does not tell, is None, never 0.
 """
 
 import threading
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack
 from statistics import fmean, median
 
@@ -33,7 +34,7 @@ class GpuMeter:
     def __init__(self, name: str):
         self.handle = machine.handle(name)
         self.before = pynvml.nvmlDeviceGetMemoryInfo(self.handle).used
-        self.peak_memory: int | None = None
+        self.peak_memory: int | None = None  # bytes above what others use
         self.energy_j = 0.0
         self.source = "counter" if self._counter_j() is not None else "power" if self._power_w() is not None else None
         self._last = self._reading()
@@ -76,12 +77,16 @@ class GpuMeter:
 
 
 class RunMeter:
-    """Follows the descendants of a run's process, and its GPU, until the context ends; then ``fill`` the record."""
+    """Follows the descendants of a run's process, and its GPUs, until the context ends; then ``fill`` the record.
 
-    def __init__(self, pid: int, gpu: str | None):
-        self.pid, self.gpu = pid, gpu
+    ``marks`` counts the calls of ``mark``, ``marked_j`` is the energy of the GPUs between the first and the last of them
+    in joules: what steady training takes, without start and test. None where the GPUs do not tell, or of fewer than two.
+    """
+
+    def __init__(self, pid: int, gpus: Sequence[str]):
+        self.pid, self.gpus = pid, gpus
         self.peak_rss: int | None = None
-        self.meter: GpuMeter | None = None
+        self.meters: list[GpuMeter] = []
         self.error: str | None = None
         self._cpu_s: dict[
             tuple[int, float], float
@@ -91,62 +96,78 @@ class RunMeter:
         self._thread = threading.Thread(target=self._follow, daemon=True)
 
     def __enter__(self) -> "RunMeter":
-        if self.gpu is not None and self._nvml.enter_context(machine.nvml()):
+        if self.gpus and self._nvml.enter_context(machine.nvml()):
             try:
-                self.meter = GpuMeter(self.gpu)
+                self.meters = [GpuMeter(name) for name in self.gpus]
             except pynvml.NVMLError as error:
                 self.error = str(error)
         self._thread.start()
         return self
 
     def __exit__(self, *_) -> None:
-        self._sample_gpu()
+        self._sample_gpus()
         self._stop.set()
         self._thread.join()
         with self._lock:
             self._nvml.close()
 
     def mark(self) -> None:
-        """A part of the work is done: the energy between two such marks is without start and end of the run."""
-        if self._sample_gpu() and self.meter.source:
-            self._marks.append(self.meter.energy_j)
+        """The run has printed a line of progress."""
+        if self._sample_gpus() and self._source():
+            self._marks.append(self._energy_j())
+
+    @property
+    def marks(self) -> int:
+        return len(self._marks)
 
     @property
     def marked_j(self) -> float | None:
-        """Joules from the first mark to the last."""
-        return self._marks[-1] - self._marks[0] if len(self._marks) > 1 else None
+        return self._marks[-1] - self._marks[0] if self.marks > 1 else None
 
     def fill(self, metrics: Metrics) -> Telemetry | None:
-        """Put what was measured into a record's metrics; returns what there is to tell of the GPU."""
+        """Put what was measured into a record's metrics; returns what there is to tell of the GPUs.
+
+        Of several GPUs energy, power and largest memory are added up; the rest is over the samples of all.
+        """
         metrics.peak_rss = self.peak_rss
         metrics.cpu_s = round(sum(self._cpu_s.values()), 2) or None
-        meter = self.meter
-        if meter is None:
+        if not self.meters:
             return Telemetry(error=self.error) if self.error else None
-        metrics.peak_gpu_memory = meter.peak_memory
-        metrics.energy_j = round(meter.energy_j, 1) if meter.source else None
+        peaks = [meter.peak_memory for meter in self.meters]
+        metrics.peak_gpu_memory = None if None in peaks else sum(peaks)
+        metrics.energy_j = round(self._energy_j(), 1) if self._source() else None
+        powers = [fmean(meter.powers) for meter in self.meters if meter.powers]
         return Telemetry(
-            energy_from=meter.source,
-            power_w=_rounded(fmean, meter.powers, 1),
-            utilisation=_rounded(fmean, meter.used, 3),
-            clock_mhz=_rounded(median, meter.clocks, 0),
-            throttled=sorted(meter.throttled),
+            energy_from=self._source(),
+            power_w=round(sum(powers), 1) if len(powers) == len(self.meters) else None,
+            utilisation=_rounded(fmean, [value for meter in self.meters for value in meter.used], 3),
+            clock_mhz=_rounded(median, [value for meter in self.meters for value in meter.clocks], 0),
+            throttled=sorted(set().union(*(meter.throttled for meter in self.meters))),
             error=self.error,
         )
+
+    def _source(self) -> str | None:
+        """Where the energy of all comes from; None where one of them does not tell."""
+        sources = {meter.source for meter in self.meters}
+        return None if None in sources else min(sources, key=("power", "counter").index)
+
+    def _energy_j(self) -> float:
+        return sum(meter.energy_j for meter in self.meters)
 
     def _follow(self) -> None:
         while not self._stop.wait(INTERVAL_S):
             self._sample_processes()
-            self._sample_gpu()
+            self._sample_gpus()
 
-    def _sample_gpu(self) -> bool:
-        """Whether there was a GPU to sample."""
+    def _sample_gpus(self) -> bool:
+        """Whether there were GPUs to sample."""
         with self._lock:
-            if self.meter is None or self.error or self._stop.is_set():
+            if not self.meters or self.error or self._stop.is_set():
                 return False
             try:
-                self.meter.sample()
-            except pynvml.NVMLError as error:  # the GPU is gone: what was measured until now stands
+                for meter in self.meters:
+                    meter.sample()
+            except pynvml.NVMLError as error:  # a GPU is gone: what was measured until now stands
                 self.error = str(error)
                 return False
             return True

@@ -65,7 +65,7 @@ def sweep(names: list[str], options: Options) -> int:
     results = options.out.absolute() if options.out else RESULTS
     file = kept.path(results, slots[0].machine.name, NAME)
     found, console, failed = kept.read(Sweep, file), Console(highlight=False, soft_wrap=True), False
-    gpu = slots[0].gpu is not None
+    gpu = slots[0].on_gpu
     protocols = {row.name: options.protocol.of(row, gpu) for row in rows}
     if not gpu:
         console.print(f"about {clock(len(slots) * sum(protocols[row.name].estimate_s(row) for row in rows))}")

@@ -42,9 +42,7 @@ def verify(names: list[str], options: Options) -> int:
 
     def one(row: Row) -> Conformance:
         probe = setting.bench.prober(row, setting.task, options.synthetic)
-        return conformance.verify(
-            row, probe, reference, gpu=any(slot.gpu is not None for slot in setting.bench.workers.slots)
-        )
+        return conformance.verify(row, probe, reference, gpu=any(slot.on_gpu for slot in setting.bench.workers.slots))
 
     for found in setting.bench.workers.each(one, setting.rows):
         ended.append(found)
