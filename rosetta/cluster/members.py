@@ -1,29 +1,37 @@
-"""Which workers of a Dask cluster a batch may use, and what each of them is."""
+"""Which workers of a Dask cluster a batch may use."""
 
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from queue import SimpleQueue
+from threading import Thread
+from typing import TYPE_CHECKING, Any
 
 from rosetta.cluster import checkout
-from rosetta.cluster.scheduler import Answered, Joined, Left, Scheduler
+from rosetta.cluster.connection import check
 from rosetta.errors import RosettaError
-from rosetta.records import Machine
 from rosetta.run.devices import Slot
 
+if TYPE_CHECKING:
+    from distributed import Client
+
 GPU = "GPU"  # the resource that marks a worker with a GPU of its own
+RUN = "rosetta-run"  # the resource of which every worker has one, so that it takes one run at a time
 GREET_S = 60  # workers that have not answered by then join when they do
+LOOK_S = 0.1
 
 
 @dataclass(frozen=True)
 class Member:
-    """A worker that takes runs, one at a time."""
+    """A worker with a checkout like this one, as it describes itself."""
 
     address: str
     host: str
     slot: Slot
     processors: tuple[int, ...]
+    marked: bool  # with the resource GPU
     uuid: str | None  # of its GPU
+    trouble: str | None  # why that cannot be used
 
     @property
     def where(self) -> str:
@@ -36,63 +44,43 @@ class Member:
         return f"{self.address} ({self.host})"
 
 
+class Unfit(Exception):
+    """Why a worker cannot take runs any more, in a line."""
+
+
 class Members:
     """``present`` are the workers that may be used, by their addresses; ``gpu`` is whether they must have the resource GPU.
 
     Which of both it is, the workers decide that are there at the beginning; the first is waited for. ``note`` tells the user.
+    ``present`` changes in ``renew`` alone. Raises RosettaError where no worker can be used.
     """
 
-    def __init__(self, scheduler: Scheduler, note: Callable[[str], None]):
-        self.scheduler, self.note = scheduler, note
+    def __init__(self, client: "Client", note: Callable[[str], None]):
+        self.note, self.contents = note, checkout.contents()
         self.present: dict[str, Member] = {}
-        self.contents = checkout.contents()
-        self._asked: set[str] = set()
-        answers = self._greet_all()
-        self.gpu = any(GPU in answer.get("resources", ()) for answer in answers.values() if isinstance(answer, dict))
+        self._client = client
+        self._here: set[str] = set()  # all workers, kept by Dask's thread
+        self._news: SimpleQueue[tuple[str, Any]] = SimpleQueue()  # a worker's answer, or None when it has left
+        client.subscribe_topic("all", self._changed)
+        for address in client.scheduler_info()["workers"]:
+            self._greet(address)
+        answers = self._first_answers()
+        self.gpu = any(getattr(answer, "marked", False) for answer in answers.values())
         refused = [reason for address, answer in answers.items() if (reason := self._admit(address, answer))]
         if not self.present:
             several = f" (and {len(refused) - 1} more such)" if len(refused) > 1 else ""
-            raise RosettaError(f"no worker of the cluster can be used: {refused[0]}{several}")
+            raise RosettaError(f"no worker of the cluster can be used: {(refused or ['all have left'])[0]}{several}")
         for reason in refused:
             note(reason)
 
-    def _greet_all(self) -> dict[str, Any]:
-        """The answers of all that are there now."""
-        for address in self.scheduler.workers():
-            self._ask(address)
-        if not self._asked:
-            self.note(f"no worker is at {self.scheduler.address} yet: waiting for the first (Ctrl-C ends)")
-        answers: dict[str, Any] = {}
-        deadline = time.monotonic() + GREET_S
-        while not answers or self._asked and time.monotonic() < deadline:
-            event = self.scheduler.next(timeout=1.0)
-            if isinstance(event, Answered):
-                self._asked.discard(event.call)
-                answers[event.call] = event.result
-            elif isinstance(event, Joined):
-                self._ask(event.address)
-            elif isinstance(event, Left):
-                self._asked.discard(event.address)
-                answers.pop(event.address, None)
-        return answers
-
-    def changed(self, event: Any) -> Member | None:
-        """Take note of a worker that has come, answered or gone; returns the one that is gone."""
-        if isinstance(event, Joined):
-            self._ask(event.address)
-        elif isinstance(event, Left):
-            return self.drop(event.address)
-        elif isinstance(event, Answered):
-            self._asked.discard(event.call)
-            reason = self._admit(event.call, event.result)
-            if reason:
+    def renew(self) -> None:
+        """Take note of the workers that have come and gone."""
+        while not self._news.empty():
+            address, answer = self._news.get()
+            if answer is None:
+                self.present.pop(address, None)
+            elif reason := self._admit(address, answer):
                 self.note(reason)
-        return None
-
-    def drop(self, address: str) -> Member | None:
-        """Use this worker no longer."""
-        self._asked.discard(address)
-        return self.present.pop(address, None)
 
     def beside(self, member: Member) -> list[str]:
         """The addresses of all that share its processors, itself among them, in an order that is the same for each."""
@@ -102,30 +90,75 @@ class Members:
             if (other.host, other.processors) == (member.host, member.processors)
         )
 
-    def _ask(self, address: str) -> None:
-        if address not in self._asked and address not in self.present:
-            self._asked.add(address)
-            self.scheduler.ask(address, "greet", self.contents)
+    def _first_answers(self) -> dict[str, Any]:
+        """The answers of all that are there now."""
+        if not self._here:
+            self.note(f"no worker is at {self._client.scheduler.address} yet: waiting for the first (Ctrl-C ends)")
+        answers: dict[str, Any] = {}
+        deadline = time.monotonic() + GREET_S
+        while not answers or (self._here - answers.keys() and time.monotonic() < deadline):
+            check(self._client)
+            time.sleep(LOOK_S)
+            while not self._news.empty():
+                address, answer = self._news.get()
+                answers[address] = answer
+            answers = {address: answer for address, answer in answers.items() if answer is not None}
+        return answers
 
-    def _admit(self, address: str, answer: Any) -> str | None:
+    def _changed(self, event: tuple[float, Any]) -> None:
+        """Of the scheduler, in Dask's thread."""
+        change = event[1]
+        if change.get("action") == "add-worker":
+            self._greet(change["worker"])
+        elif change.get("action") == "remove-worker":
+            self._here.discard(change["worker"])
+            self._news.put((change["worker"], None))
+
+    def _greet(self, address: str) -> None:
+        """Ask a worker what it is, in a thread of its own: one that hangs holds up no other."""
+        if address in self._here:
+            return
+        self._here.add(address)
+
+        def wait() -> None:
+            try:
+                answer = self._client.run(greeting(), self.contents, workers=[address])[address]
+            except Exception as error:
+                answer = error
+            self._news.put((address, answer))
+
+        Thread(target=wait, daemon=True).start()
+
+    def _admit(self, address: str, answer: Member | str | Exception) -> str | None:
         """Let a worker take part; returns why not, as a line for the user. One without a GPU where others have one stays out."""
+        if address not in self._here:
+            return None
         if isinstance(answer, Exception):
             return f"worker {address}: {explained(answer)}"
-        title = f"worker {address} ({answer['host']})"
-        if answer["differs"]:
-            return f"{title}: {checkout.another(answer['differs'])}"
-        if self.gpu and GPU not in answer["resources"]:
+        if isinstance(answer, str):
+            return f"worker {address}: {answer}"
+        if self.gpu and not answer.marked:
             return None
-        if answer["trouble"]:
-            return f"{title}: {answer['trouble']}"
-        if self.gpu and answer["gpu"] is None:
-            return f"{title} has the resource {GPU} but sees no GPU: mend its driver or start it without --resources"
-        rival = next((other for other in self.present.values() if other.uuid and other.uuid == answer["uuid"]), None)
+        if answer.trouble:
+            return f"worker {answer.title}: {answer.trouble}"
+        if self.gpu and answer.slot.gpu is None:
+            return f"worker {answer.title} has the resource {GPU} but sees no GPU: mend its driver or start it without --resources"
+        rival = next((other for other in self.present.values() if other.uuid and other.uuid == answer.uuid), None)
         if rival:
-            return f"{title} sees the same GPU as {rival.title}: give each its own CUDA_VISIBLE_DEVICES"
-        slot = Slot(Machine.model_validate(answer["machine"]), answer["gpu"])
-        self.present[address] = Member(address, answer["host"], slot, tuple(answer["processors"]), answer["uuid"])
+            return f"worker {answer.title} sees the same GPU as worker {rival.title}: give each its own CUDA_VISIBLE_DEVICES"
+        self.present[address] = answer
         return None
+
+
+def greeting() -> Callable:
+    """``worker.greet`` for ``Client.run``. A nested function travels as code, so that the scheduler need not have a checkout."""
+
+    async def greet(contents, dask_worker):
+        from rosetta.cluster import worker
+
+        return await worker.greet(contents, dask_worker)
+
+    return greet
 
 
 def explained(error: BaseException) -> str:

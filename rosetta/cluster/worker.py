@@ -1,8 +1,6 @@
-"""What runs on a worker of a Dask cluster: one planned run at a time, from the worker's own checkout.
+"""What runs on a worker of a Dask cluster: one planned run at a time, from the worker's own checkout."""
 
-Both functions take and return plain data, so that a worker with another version of this file can still be told apart.
-"""
-
+import asyncio
 import os
 import socket
 import threading
@@ -17,6 +15,7 @@ from distributed.worker import WORKER_ANY_RUNNING
 
 from rosetta import data
 from rosetta.cluster import checkout
+from rosetta.cluster.members import GPU, RUN, Member, Unfit
 from rosetta.errors import RosettaError
 from rosetta.plan import Plan
 from rosetta.run import devices, machine
@@ -28,62 +27,71 @@ from rosetta.run.processes import kill_runs
 LOOK_S = 1.0  # how often a worker looks whether its run is still wanted
 
 _loaded = checkout.contents()["rosetta"]  # the code that this process works with, whatever is checked out later
-_turn = threading.Lock()  # a worker may have several threads, but timed runs do not go on side by side
 
 
 class Unwanted(Exception):
     """Nobody waits for this run any more: the batch has ended, or the scheduler has lost this worker."""
 
 
-def greet(contents: dict[str, str], worker: Worker) -> dict[str, Any]:
-    """What this worker is to a batch whose checkout has these contents."""
+async def greet(contents: dict[str, str], worker: Worker) -> Member | str:
+    """What this worker is to a batch whose checkout has these contents, or in a line why it takes no run of it."""
+    answer = await asyncio.to_thread(_describe, contents, worker)
+    if isinstance(answer, Member) and RUN not in worker.state.total_resources:
+        await worker.set_resources(**{RUN: 1})
+    return answer
+
+
+def _describe(contents: dict[str, str], worker: Worker) -> Member | str:
     differs = _differing(contents)
     if differs:  # what follows may mean something else there
-        return {"host": socket.gethostname(), "differs": differs}
+        return checkout.another(differs)
     slot = devices.first()
     trouble = slot.lost()
-    return {
-        "host": socket.gethostname(),
-        "differs": [],
-        "trouble": trouble,
-        "machine": slot.machine.model_dump(),
-        "gpu": slot.gpu,
-        "uuid": None if slot.gpu is None or trouble else machine.uuid(slot.gpu),
-        "processors": machine.processors(),
-        "resources": dict(worker.state.total_resources),
-    }
+    return Member(
+        worker.address,
+        socket.gethostname(),
+        slot,
+        tuple(machine.processors()),
+        GPU in worker.state.total_resources,
+        None if slot.gpu is None or trouble else machine.uuid(slot.gpu),
+        trouble,
+    )
 
 
-def run(job: dict[str, Any]) -> dict[str, Any]:
-    """Execute one run: its record and files, or under "unfit" why this worker cannot take runs any more."""
-    worker, task = get_worker(), get_worker().get_current_task()
+def run(
+    topic: str,
+    plan: dict[str, Any],
+    contents: dict[str, str],
+    python: list[str],
+    data_dir: str | None,
+    share: tuple[int, int],
+) -> tuple[str, bytes | None, bytes | None]:
+    """Execute one run: its record as JSON, its executed notebook and its log. Raises Unfit where the worker takes none.
+
+    All of it is plain data, since the scheduler unpacks the arguments and need not have a checkout.
+    topic: of the events that tell its progress. share: the part of the processors, and of how many it is one.
+    """
+    worker, key = get_worker(), get_worker().get_current_task()
 
     def wanted() -> bool:
-        state = worker.state.tasks.get(task)
-        return worker.status in WORKER_ANY_RUNNING and state is not None and state.state != "cancelled"
+        task = worker.state.tasks.get(key)
+        return worker.status in WORKER_ANY_RUNNING and task is not None and task.state != "cancelled"
 
-    with _one_at_a_time(wanted), _surroundings(job["data_dir"]), _ending_when(lambda: not wanted()):
-        differs = _differing(job["contents"])
-        if differs:
-            return {"unfit": checkout.another(differs)}
-        slot = devices.first(*job["share"])
-        reason = slot.lost()
+    with _surroundings(data_dir), _ending_when(lambda: not wanted()):
+        slot, differs = devices.first(*share), _differing(contents)
+        reason = checkout.another(differs) if differs else slot.lost()
         if reason:
-            return {"unfit": reason}
+            raise Unfit(reason)
 
         def watch(progress: Progress) -> None:
             if not wanted():
                 raise Unwanted
-            worker.log_event(
-                job["topic"], {"number": job["number"], "attempt": job["attempt"], "progress": vars(progress)}
-            )
+            worker.log_event(topic, {"key": key, "progress": vars(progress)})
 
-        ended = _execute(Plan.model_validate(job["plan"]), slot, job["python"], watch, worker)
+        ended = _execute(Plan.model_validate(plan), slot, python, watch, worker)
         try:
-            return {"record": ended.record.model_dump_json(by_alias=True)} | {
-                name: file.read_bytes() if file.is_file() else None
-                for name, file in (("executed", ended.executed), ("log", ended.log))
-            }
+            files = [file.read_bytes() if file.is_file() else None for file in (ended.executed, ended.log)]
+            return ended.record.model_dump_json(by_alias=True), *files
         finally:
             ended.close()
 
@@ -105,17 +113,6 @@ def _execute(plan: Plan, slot: Slot, python: list[str], watch: Callable[[Progres
         return not_run(plan, slot, kernels, "failed", str(error))
     # Below Dask's own folder, which it clears away after a worker that was killed
     return execute(plan, slot, kernels, watch, Path(worker.local_directory))
-
-
-@contextmanager
-def _one_at_a_time(wanted: Callable[[], bool]) -> Iterator[None]:
-    while not _turn.acquire(timeout=LOOK_S):
-        if not wanted():
-            raise Unwanted
-    try:
-        yield
-    finally:
-        _turn.release()
 
 
 @contextmanager
