@@ -19,15 +19,12 @@ def contents() -> dict[str, str]:
     }
 
 
-def differing(one: dict[str, str], other: dict[str, str]) -> list[str]:
-    """The names of the parts in which two checkouts are not the same."""
-    return [name for name in one if other.get(name) != one[name]]
-
-
-def another(parts: list[str]) -> str:
-    """What the user is told of a worker whose checkout differs in these parts."""
-    names = " and ".join(f"{name}/" for name in parts)
-    return f"its checkout has another {names} than this one: bring both to one commit and start the worker anew"
+def difference(theirs: dict[str, str], ours: dict[str, str]) -> str | None:
+    """In a line, in which parts this checkout is not the one of the batch; None where both are the same."""
+    parts = " and ".join(f"{name}/" for name in theirs if ours.get(name) != theirs[name])
+    if not parts:
+        return None
+    return f"its checkout has another {parts} than this one: bring both to one commit and start the worker anew"
 
 
 def _digest(files: Iterable[Path]) -> str:

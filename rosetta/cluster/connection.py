@@ -6,19 +6,16 @@ import socket
 from concurrent.futures import Future
 from pathlib import Path
 from threading import Thread
-from typing import TYPE_CHECKING
+from typing import Any
 
 from rosetta.errors import RosettaError
-
-if TYPE_CHECKING:
-    from distributed import Client
 
 # Dask's setting, where the user has not changed it: its own 30 s are long for a person who waits
 CONNECT = {"distributed": {"comm": {"timeouts": {"connect": "4s"}}}}
 NOT_INSTALLED = "--cluster needs Dask, which this Python lacks; start it as: uv run --extra cluster run_all.py run --cluster {where}"
 
 
-def connect(where: str) -> "Client":
+def connect(where: str) -> Any:
     """A client of the scheduler. where: its address, or the file that it has written. Raises RosettaError."""
     address = _address(where)
     try:
@@ -32,7 +29,7 @@ def connect(where: str) -> "Client":
     for name in ("distributed", "distributed.client"):  # the user is told in our own words
         logging.getLogger(name).setLevel(logging.CRITICAL)
     _check_reachable(address, limit_s)
-    client: Future[Client] = Future()
+    client: Future = Future()
 
     def start() -> None:
         try:
@@ -50,7 +47,7 @@ def connect(where: str) -> "Client":
         ) from None
 
 
-def check(client: "Client") -> None:
+def check(client: Any) -> None:
     """Raises RosettaError when the scheduler is gone."""
     if client.status != "running":
         raise RosettaError(

@@ -8,20 +8,17 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rosetta.batch.batch import Batch, Numbered
 from rosetta.cluster.connection import check, connect
-from rosetta.cluster.members import GPU, LOOK_S, RUN, Member, Members, Unfit, explained
+from rosetta.cluster.members import GPU, LOOK_S, RUN, Member, Members, Unfit, explained, on_worker
 from rosetta.interrupts import terminate_as_interrupt
 from rosetta.plan import Plan
 from rosetta.records import Record
 from rosetta.run.devices import Slot
 from rosetta.run.execute import Progress, Run, new_folder, not_run
 from rosetta.run.kernels import Kernels, parse_given
-
-if TYPE_CHECKING:
-    from distributed import Future
 
 ATTEMPTS = 2  # a run that kills its worker must not go through the whole cluster
 LOST = (
@@ -37,7 +34,7 @@ class RemoteRun:
     plan: Plan
     lost_on: list[str] = field(default_factory=list)  # the hosts whose workers were lost while they had it
     member: Member | None = None  # that has it now
-    future: "Future | None" = None
+    future: Any = None
     begun: bool = False  # whether that one has told so
     beside: int = 0  # workers on the same processors
 
@@ -79,11 +76,6 @@ class Cluster:
     @property
     def slots(self) -> list[Slot]:
         return [member.slot for member in self._members.present.values()]
-
-    @property
-    def gpu(self) -> bool:
-        """Whether its runs go to workers with the resource GPU alone."""
-        return self._members.gpu
 
     def prepare(self, plans: Numbered, folder: Path) -> None:
         """Nothing: each worker finds its data and makes its environments when a run asks for them."""
@@ -134,21 +126,15 @@ class Cluster:
         self._alone = not present
 
     def _start(self, run: RemoteRun, member: Member) -> None:
-        sharing = self._members.beside(member)
+        sharing, key = self._members.beside(member), f"{self._topic}-{uuid.uuid4().hex}"
         run.member, run.begun, run.beside = member, False, len(sharing) - 1
+        share = sharing.index(member.address), len(sharing)
+        job = self._members.contents, run.plan.model_dump(mode="json"), share, self.python, self.data_dir
+        resources = {RUN: 1, GPU: 1} if self._members.gpu else {RUN: 1}
         run.future = self._client.submit(
-            _remote(),
-            self._topic,
-            run.plan.model_dump(mode="json"),
-            self._members.contents,
-            self.python,
-            self.data_dir,
-            (sharing.index(member.address), len(sharing)),
-            workers=[member.address],
-            resources={RUN: 1} | ({GPU: 1} if self.gpu else {}),
-            pure=False,
+            on_worker("run"), key, self._topic, *job, key=key, workers=[member.address], resources=resources
         )
-        self._running[run.future.key] = run
+        self._running[key] = run
         self._ended.add(run.future)
 
     def _tell(self, batch: Batch) -> None:
@@ -193,17 +179,6 @@ class Cluster:
     def _keep(self, run: RemoteRun, ended: Run, batch: Batch) -> Record:
         ended.record.attempts = run.attempt
         return batch.keep(run.number, ended, run.beside)
-
-
-def _remote() -> Callable:
-    """``worker.run`` for ``Client.submit``: it travels as code like ``members.greeting``."""
-
-    def run(*arguments):
-        from rosetta.cluster import worker
-
-        return worker.run(*arguments)
-
-    return run
 
 
 def _received(record: str, executed: bytes | None, log: bytes | None, folder: Path) -> Run:
