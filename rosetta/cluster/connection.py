@@ -22,13 +22,20 @@ def connect(where: str) -> Any:
         import dask.config
         from dask.utils import parse_timedelta
         from distributed import Client
+        from distributed.comm import get_address_host_port
     except ModuleNotFoundError:
         raise RosettaError(NOT_INSTALLED.format(where=where)) from None
     dask.config.update_defaults(CONNECT)
     limit_s = parse_timedelta(dask.config.get("distributed.comm.timeouts.connect"))
     for name in ("distributed", "distributed.client"):  # the user is told in our own words
         logging.getLogger(name).setLevel(logging.CRITICAL)
-    _check_reachable(address, limit_s)
+    try:  # at once: Dask would try again until its limit
+        socket.create_connection(get_address_host_port(address), limit_s).close()
+    except ValueError:
+        raise RosettaError(f"--cluster takes tcp://HOST:PORT or a scheduler's file (.json), not {address}") from None
+    except OSError as error:
+        reason = f"({error.strerror or 'no answer'}); docs/cluster.md says how to start one"
+        raise RosettaError(f"no Dask scheduler answers at {address} {reason}") from None
     client: Future = Future()
 
     def start() -> None:
@@ -50,25 +57,8 @@ def connect(where: str) -> Any:
 def check(client: Any) -> None:
     """Raises RosettaError when the scheduler is gone."""
     if client.status != "running":
-        raise RosettaError(
-            f"the scheduler at {client.scheduler.address} is gone;"
-            " finished runs are kept, and --resume goes on once it is back"
-        )
-
-
-def _check_reachable(address: str, limit_s: float) -> None:
-    """Tell at once that nobody is there: Dask would try again until its limit."""
-    from distributed.comm import get_address_host_port
-
-    try:
-        socket.create_connection(get_address_host_port(address), limit_s).close()
-    except ValueError:
-        raise RosettaError(f"--cluster takes tcp://HOST:PORT or a scheduler's file (.json), not {address}") from None
-    except OSError as error:
-        reason = error.strerror or "no answer"
-        raise RosettaError(
-            f"no Dask scheduler answers at {address} ({reason}); docs/cluster.md says how to start one"
-        ) from None
+        lost = f"the scheduler at {client.scheduler.address} is gone"
+        raise RosettaError(f"{lost}; finished runs are kept, and --resume goes on once it is back")
 
 
 def _address(where: str) -> str:

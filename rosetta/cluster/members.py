@@ -26,9 +26,7 @@ class Member:
     host: str
     slot: Slot
     processors: tuple[int, ...]
-    marked: bool  # with the resource GPU
     uuid: str | None  # of its GPU
-    trouble: str | None  # why that cannot be used
 
     @property
     def where(self) -> str:
@@ -49,14 +47,17 @@ class Members:
     """``present`` are the workers that may be used, by their addresses; ``gpu`` is whether they must have the resource GPU.
 
     Which of both it is, the workers decide that are there at the beginning; the first is waited for. ``note`` tells the user.
-    ``renew`` brings it up to date. Raises RosettaError where no worker can be used.
+    Raises RosettaError where no worker can be used.
     """
 
     def __init__(self, client: Any, note: Callable[[str], None]):
         self.contents, self.present = checkout.contents(), dict[str, Member]()
         self._client = client
-        self._answered: dict[str, bool] = {}  # of every worker that is there; kept by Dask's thread too
-        self._news: SimpleQueue[tuple[str, Any]] = SimpleQueue()  # a worker's answer, or None when it has left
+        self._here, self._silent = (
+            set[str](),
+            set[str](),
+        )  # workers, and those that have not answered; of Dask's thread too
+        self._news = SimpleQueue[tuple[str, Any]]()  # a worker's answer, None when it has left or keeps out
         client.subscribe_topic("all", self._changed)
         if not client.scheduler_info()["workers"]:
             note(f"no worker is at {client.scheduler.address} yet: waiting for the first (Ctrl-C ends)")
@@ -68,7 +69,7 @@ class Members:
             self._greet(address)
         refused: list[str] = []
         self.note, deadline = refused.append, time.monotonic() + GREET_S
-        while self._answers_missing() and time.monotonic() < deadline or not (self.present or refused):
+        while not (self.present or refused) or (self._silent and time.monotonic() < deadline):
             check(client)
             time.sleep(LOOK_S)
             self.renew()
@@ -80,15 +81,17 @@ class Members:
             note(reason)
 
     def renew(self) -> None:
-        """Take note of the workers that have come and gone."""
+        """Bring ``present`` up to date."""
         while not self._news.empty():
             address, answer = self._news.get()
-            if answer is None:
+            if isinstance(answer, Exception):
+                self.note(f"worker {address}: {explained(answer)}")
+            elif answer is None:
                 self.present.pop(address, None)
-            elif address in self._answered:
-                self._answered[address] = True
-                if reason := self._admit(address, answer):
-                    self.note(f"worker {reason}")
+            elif rival := self._on_same_gpu(answer):
+                self.note(f"worker {answer.title} sees the same GPU as {rival}: give each its own CUDA_VISIBLE_DEVICES")
+            elif address in self._here:
+                self.present[address] = answer
 
     def beside(self, member: Member) -> list[str]:
         """The addresses of all that share its processors, itself among them, in an order that is the same for each."""
@@ -98,8 +101,8 @@ class Members:
             if (other.host, other.processors) == (member.host, member.processors)
         )
 
-    def _answers_missing(self) -> bool:
-        return not all(list(self._answered.values()))
+    def _on_same_gpu(self, member: Member) -> str | None:
+        return next((other.title for other in self.present.values() if other.uuid and other.uuid == member.uuid), None)
 
     def _changed(self, event: tuple[float, Any]) -> None:
         """The scheduler has something to tell of its workers, in Dask's thread."""
@@ -107,39 +110,26 @@ class Members:
         if change.get("action") == "add-worker":
             self._greet(change["worker"])
         elif change.get("action") == "remove-worker":
-            self._answered.pop(change["worker"], None)
+            for addresses in (self._here, self._silent):
+                addresses.discard(change["worker"])
             self._news.put((change["worker"], None))
 
     def _greet(self, address: str) -> None:
         """Ask a worker what it is, in a thread of its own: one that hangs holds up no other."""
-        if address in self._answered:
-            return
-        self._answered[address] = False
 
         def wait() -> None:
             try:
-                answer = self._client.run(on_worker("greet"), self.contents, workers=[address])[address]
+                arguments = self.contents, self.gpu
+                answer = self._client.run(on_worker("greet"), *arguments, workers=[address])[address]
             except Exception as error:
                 answer = error
             self._news.put((address, answer))
+            self._silent.discard(address)
 
-        Thread(target=wait, daemon=True).start()
-
-    def _admit(self, address: str, answer: Member | Exception) -> str | None:
-        """Let a worker take part; returns why not, as a line for the user. One without a GPU where others have one stays out."""
-        if isinstance(answer, Exception):
-            return f"{address}: {explained(answer)}"
-        if self.gpu and not answer.marked:
-            return None
-        if answer.trouble:
-            return f"{answer.title}: {answer.trouble}"
-        if self.gpu and answer.slot.gpu is None:
-            return f"{answer.title} has the resource {GPU} but sees no GPU: mend its driver or start it without --resources"
-        rival = next((other for other in self.present.values() if other.uuid and other.uuid == answer.uuid), None)
-        if rival:
-            return f"{answer.title} sees the same GPU as {rival.title}: give each its own CUDA_VISIBLE_DEVICES"
-        self.present[address] = answer
-        return None
+        if address not in self._here:
+            self._here.add(address)
+            self._silent.add(address)
+            Thread(target=wait, daemon=True).start()
 
 
 def on_worker(name: str) -> Callable:

@@ -32,10 +32,13 @@ class Unwanted(Exception):
     """Nobody waits for this run any more: the batch has ended, or the scheduler has lost this worker."""
 
 
-async def greet(worker: Worker, contents: dict[str, str]) -> Member:
-    """What this worker is to a batch whose checkout has these contents. Raises Unfit where they are others."""
-    member = await asyncio.to_thread(_describe, worker, contents)
-    if RUN not in worker.state.total_resources:
+async def greet(worker: Worker, contents: dict[str, str], gpu: bool) -> Member | None:
+    """What this worker is to a batch; None where it keeps out, as a worker without a GPU does where others have one.
+
+    contents: of the batch's checkout. gpu: whether its workers have the resource GPU. Raises Unfit.
+    """
+    member = await asyncio.to_thread(_describe, worker, contents, gpu)
+    if member and RUN not in worker.state.total_resources:
         await worker.set_resources(**{RUN: 1})
     return member
 
@@ -101,19 +104,17 @@ def _execute(plan: Plan, slot: Slot, python: list[str], watch: Callable[[Progres
     return execute(plan, slot, kernels, watch, Path(worker.local_directory))
 
 
-def _describe(worker: Worker, contents: dict[str, str]) -> Member:
+def _describe(worker: Worker, contents: dict[str, str], gpu: bool) -> Member | None:
     _check_same(contents)  # what follows may mean something else in another checkout
+    if gpu and GPU not in worker.state.total_resources:
+        return None
     slot = devices.first()
-    trouble = slot.lost()
-    return Member(
-        worker.address,
-        socket.gethostname(),
-        slot,
-        tuple(machine.processors()),
-        GPU in worker.state.total_resources,
-        None if slot.gpu is None or trouble else machine.uuid(slot.gpu),
-        trouble,
-    )
+    if gpu and slot.gpu is None:
+        raise Unfit(f"it has the resource {GPU} but sees no GPU: mend its driver or start it without --resources")
+    if reason := slot.lost():
+        raise Unfit(reason)
+    uuid = None if slot.gpu is None else machine.uuid(slot.gpu)
+    return Member(worker.address, socket.gethostname(), slot, tuple(machine.processors()), uuid)
 
 
 def _check_same(contents: dict[str, str]) -> None:
