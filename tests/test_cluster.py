@@ -165,6 +165,21 @@ def test_no_worker_left_is_told_and_a_new_one_goes_on(standin, tmp_path):
         assert gone(standin)
 
 
+def test_a_checkout_that_changes_in_a_batch_gets_no_more_runs(standin, tmp_path):
+    standin.catalog(standin.entry("good") + "[frameworks.good.variants.slow]\nparameters = { SECONDS = 5 }\n")
+    with DaskCluster(tmp_path / "dask") as dask:
+        dask.worker(standin.root)
+        runner = start(standin, dask.wait().file, "good[*]")
+        until(runner, "starting")
+        with (standin.root / "common" / "record.py").open("a") as file:
+            file.write("# edited\n")
+        said = until(runner, "no worker is left for 1 runs: waiting for one")
+        assert "its checkout has another common/ than this one: bring both to one commit" in said
+        runner.send_signal(signal.SIGINT)
+        runner.communicate(timeout=30)
+        assert runner.returncode == 130 and len(all_records(standin)) == 1
+
+
 def test_one_run_a_worker_at_a_time_whatever_its_threads(standin, tmp_path):
     """Also when two batches use it: the other one is a copy of the checkout."""
     code = f"{MARK}\nSECONDS = 2\n{TRAIN.strip()}\n{MARK}"
