@@ -90,7 +90,7 @@ def test_results_land_in_a_column_for_each_machine_and_resume_goes_on(shared):
     assert [(line.where, line.epochs) for line in status.lines] == [(host, 2), (host, 0)]
     assert not list(checkout.out.rglob("rosetta-*")) and gone(checkout)
 
-    again = checkout.call("run", "--resume", "--out", str(checkout.out), own_python=False)
+    again = checkout.call("resume", "--out", str(checkout.out), own_python=False)
     assert "1 of 2 runs are finished" in again.stdout and "good on" not in again.stdout
     assert all_records(checkout)["good"] == good
 
@@ -161,8 +161,23 @@ def test_no_worker_left_is_told_and_a_new_one_goes_on(standin, tmp_path):
         dask.scheduler.send_signal(signal.SIGKILL)
         _, errors = runner.communicate(timeout=30)
         assert runner.returncode == 2
-        assert "is gone; finished runs are kept, and --resume goes on once it is back" in one_line(errors)
+        assert "is gone; finished runs are kept, and run_all.py resume goes on once it is back" in one_line(errors)
         assert gone(standin)
+
+
+def test_a_checkout_that_changes_in_a_batch_gets_no_more_runs(standin, tmp_path):
+    standin.catalog(standin.entry("good") + "[frameworks.good.variants.slow]\nparameters = { SECONDS = 5 }\n")
+    with DaskCluster(tmp_path / "dask") as dask:
+        dask.worker(standin.root)
+        runner = start(standin, dask.wait().file, "good[*]")
+        until(runner, "starting")
+        with (standin.root / "common" / "record.py").open("a") as file:
+            file.write("# edited\n")
+        said = until(runner, "no worker is left for 1 runs: waiting for one")
+        assert "its checkout has another common/ than this one: bring both to one commit" in said
+        runner.send_signal(signal.SIGINT)
+        runner.communicate(timeout=30)
+        assert runner.returncode == 130 and len(all_records(standin)) == 1
 
 
 def test_one_run_a_worker_at_a_time_whatever_its_threads(standin, tmp_path):
@@ -228,8 +243,8 @@ def test_a_cluster_of_unfit_workers_is_one_line(standin, tmp_path):
     [
         ("tcp://127.0.0.1:9", "no Dask scheduler answers at tcp://127.0.0.1:9 (Connection refused); docs"),
         ("nonsense://1", "--cluster takes tcp://HOST:PORT or a scheduler's file (.json), not nonsense://1"),
-        ("nowhere.json", "nowhere.json: No such file or directory; the scheduler writes it"),
-        ("catalog.json", "catalog.json is not a Dask scheduler's file"),
+        ("nowhere.json", "nowhere.json is not there; dask scheduler --scheduler-file writes one"),
+        ("catalog.json", "catalog.json is not valid: Input should be an object"),
     ],
 )
 def test_no_scheduler_is_one_line_soon(standin, where, message):

@@ -12,22 +12,19 @@ RECIPES = (".toml", ".in", ".txt", ".py")  # what decides an environment, unlike
 def contents() -> dict[str, str]:
     """SHA-256 of each part that decides what a run does, by its name."""
     return {
-        "notebooks": _digest(NOTEBOOKS.glob("*/*.ipynb")),
+        "notebooks": _digest(file for file in NOTEBOOKS.glob("*/*") if file.suffix in (".ipynb", ".toml")),
         "common": _digest(COMMON.rglob("*.py")),
         "environments": _digest(file for file in ENVIRONMENTS.glob("*/*") if file.suffix in RECIPES),
         "rosetta": _digest((ROOT / "rosetta").rglob("*.py")),
     }
 
 
-def differing(one: dict[str, str], other: dict[str, str]) -> list[str]:
-    """The names of the parts in which two checkouts are not the same."""
-    return [name for name in one if other.get(name) != one[name]]
-
-
-def another(parts: list[str]) -> str:
-    """What the user is told of a worker whose checkout differs in these parts."""
-    names = " and ".join(f"{name}/" for name in parts)
-    return f"its checkout has another {names} than this one: bring both to one commit and start the worker anew"
+def difference(theirs: dict[str, str], ours: dict[str, str]) -> str | None:
+    """In a line, in which parts this checkout is not the one of the batch; None where both are the same."""
+    parts = " and ".join(f"{name}/" for name in theirs if ours.get(name) != theirs[name])
+    if not parts:
+        return None
+    return f"its checkout has another {parts} than this one: bring both to one commit and start the worker anew"
 
 
 def _digest(files: Iterable[Path]) -> str:

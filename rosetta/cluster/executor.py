@@ -1,20 +1,24 @@
 """A Dask cluster as the place of a batch's runs: one a worker at a time, and a run whose worker is lost goes elsewhere once."""
 
+import time
+import uuid
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 from rosetta.batch.batch import Batch, Numbered
-from rosetta.cluster.members import GPU, Member, Members, explained
-from rosetta.cluster.scheduler import Answered, Scheduler, Told, WorkerLost
+from rosetta.cluster.connection import check, connect
+from rosetta.cluster.members import GPU, LOOK_S, RUN, Member, Members, Unfit, explained, on_worker
 from rosetta.interrupts import terminate_as_interrupt
 from rosetta.plan import Plan
 from rosetta.records import Record
 from rosetta.run.devices import Slot
 from rosetta.run.execute import Progress, Run, new_folder, not_run
+from rosetta.run.installer import Tell
 from rosetta.run.kernels import Kernels, parse_given
 
 ATTEMPTS = 2  # a run that kills its worker must not go through the whole cluster
@@ -29,23 +33,15 @@ class RemoteRun:
 
     number: int
     plan: Plan
-    lost_on: list[Member] = field(default_factory=list)  # the workers that were lost while they had it
+    lost_on: list[str] = field(default_factory=list)  # the hosts whose workers were lost while they had it
     member: Member | None = None  # that has it now
+    future: Any = None
     begun: bool = False  # whether that one has told so
     beside: int = 0  # workers on the same processors
-    future: Any = None
 
     @property
     def attempt(self) -> int:
         return len(self.lost_on) + 1
-
-
-@dataclass(frozen=True)
-class Call:
-    """One attempt of a run, to know its answer by."""
-
-    run: RemoteRun
-    attempt: int
 
 
 class Cluster:
@@ -57,32 +53,35 @@ class Cluster:
 
     def __init__(self, where: str, python: list[str], data_dir: str | None, note: Callable[[str], None]):
         self.kernels, self.python, self.data_dir = Kernels(parse_given(python), here=False), python, data_dir
-        self._scheduler = Scheduler(where)
-        try:
-            self._members = Members(self._scheduler, note)
-        except BaseException:
-            self._scheduler.close()
-            raise
+        self._client, self._topic = connect(where), f"rosetta-{uuid.uuid4().hex}"
+        from distributed import as_completed
+
+        self._ended = as_completed(loop=self._client.loop, with_results=True, raise_errors=False)
+        self._messages: SimpleQueue[dict[str, Any]] = SimpleQueue()
         self._waiting: deque[RemoteRun] = deque()
-        self._running: dict[str, RemoteRun] = {}  # by the worker's address
+        self._running: dict[str, RemoteRun] = {}  # by the key of the future
         self._alone = False  # whether the user has been told that no worker is left
+        try:
+            self._client.subscribe_topic(self._topic, lambda event: self._messages.put(event[1]))
+            self._members = Members(self._client, note)
+        except BaseException:
+            self._client.close(timeout=5)
+            raise
 
     def __enter__(self) -> "Cluster":
         return self
 
     def __exit__(self, *_) -> None:
-        self._scheduler.close()
+        self._client.close(timeout=5)
 
     @property
     def slots(self) -> list[Slot]:
         return [member.slot for member in self._members.present.values()]
 
-    @property
-    def gpu(self) -> bool:
-        """Whether its runs go to workers with the resource GPU alone."""
-        return self._members.gpu
+    def check(self, plans: Iterable[Plan]) -> None:
+        """Nothing: what the user gave is looked for on each worker."""
 
-    def prepare(self, plans: Numbered, folder: Path) -> None:
+    def prepare(self, plans: Numbered, folder: Path, tell: Tell) -> None:
         """Nothing: each worker finds its data and makes its environments when a run asks for them."""
 
     def each(self, plans: Numbered, batch: Batch) -> Iterator[Record]:
@@ -91,103 +90,92 @@ class Cluster:
         with terminate_as_interrupt():
             try:
                 while self._waiting or self._running:
-                    self._dispatch(batch)
-                    self._tell_of_no_worker()
-                    record = self._next(batch)
-                    if record:
-                        yield record
+                    yield from filter(None, self._step(batch))
+                    time.sleep(LOOK_S)
             finally:
-                self._scheduler.cancel(run.future for run in self._running.values())
+                if self._client.status == "running":
+                    self._client.cancel([run.future for run in self._running.values()], force=True)
 
-    def _tell_of_no_worker(self) -> None:
-        """Once each time that all are gone; a new one is waited for, since clusters may give workers when they can."""
-        if self._members.present:
-            self._alone = False
-        elif not self._alone:
-            self._alone = True
-            self._members.note(
-                f"no worker is left for {len(self._waiting)} runs: waiting for one (Ctrl-C ends, --resume goes on later)"
-            )
+    def _step(self, batch: Batch) -> Iterator[Record | None]:
+        """Deal with what has happened since the last time."""
+        ended = self._ended.next_batch(block=False)
+        check(self._client)  # all futures have ended when it is gone
+        self._tell(batch)
+        for future, result in ended:
+            if run := self._running.pop(future.key, None):
+                yield self._end(run, result, batch)
+        self._members.renew()
+        for key, run in list(self._running.items()):
+            if self._members.present.get(run.member.address) is not run.member:
+                del self._running[key]
+                self._client.cancel([run.future], force=True)  # or Dask would start it should a worker come back there
+                yield self._lose(run, batch)
+        self._dispatch(batch)
 
     def _dispatch(self, batch: Batch) -> None:
         """Give every free worker a run; one that was lost goes to another host if it can."""
-        free = [member for address, member in self._members.present.items() if address not in self._running]
+        present = self._members.present
+        busy = {run.member.address for run in self._running.values()}
+        free = [member for address, member in present.items() if address not in busy]
         while free and self._waiting:
             run = self._waiting.popleft()
-            hosts = {member.host for member in run.lost_on}
-            member = next((member for member in free if member.host not in hosts), free[0])
+            member = next((member for member in free if member.host not in run.lost_on), free[0])
             free.remove(member)
             self._start(run, member)
-        batch.journal.resize(len(self._members.present))
+        batch.journal.resize(len(present))
+        if self._waiting and not present and not self._alone:  # clusters may give workers when they can
+            self._members.note(
+                f"no worker is left for {len(self._waiting)} runs: waiting for one (Ctrl-C ends, run_all.py resume goes on later)"
+            )
+        self._alone = not present
 
     def _start(self, run: RemoteRun, member: Member) -> None:
-        sharing = self._members.beside(member)
-        job = {
-            "topic": self._scheduler.topic,
-            "number": run.number,
-            "attempt": run.attempt,
-            "plan": run.plan.model_dump(mode="json"),
-            "contents": self._members.contents,
-            "python": self.python,
-            "data_dir": self.data_dir,
-            "share": (sharing.index(member.address), len(sharing)),
-        }
+        sharing, key = self._members.beside(member), f"{self._topic}-{uuid.uuid4().hex}"
         run.member, run.begun, run.beside = member, False, len(sharing) - 1
-        call, resources = Call(run, run.attempt), {GPU: 1} if self.gpu else {}
-        run.future = self._scheduler.submit(member.address, "run", job, call, resources)
-        self._running[member.address] = run
+        share = sharing.index(member.address), len(sharing)
+        job = self._members.contents, run.plan.model_dump(mode="json"), share, self.python, self.data_dir
+        resources = {RUN: 1, GPU: 1} if self._members.gpu else {RUN: 1}
+        run.future = self._client.submit(
+            on_worker("run"), key, self._topic, *job, key=key, workers=[member.address], resources=resources
+        )
+        self._running[key] = run
+        self._ended.add(run.future)
 
-    def _next(self, batch: Batch) -> Record | None:
-        """Wait for the next event and deal with it; returns the record of a run that has ended by it."""
-        event = self._scheduler.next(timeout=1.0)
-        if isinstance(event, Told):
-            self._tell(event.message, batch)
-        elif isinstance(event, Answered) and isinstance(event.call, Call):
-            run = event.call.run
-            if event.call.attempt == run.attempt and self._running.get(run.member.address) is run:
-                return self._ended(run, event.result, batch)
-        elif event is not None:
-            gone = self._members.changed(event)
-            if gone and gone.address in self._running:
-                return self._lost(self._running[gone.address], batch)
-        return None
-
-    def _tell(self, message: dict[str, Any], batch: Batch) -> None:
-        """Progress of a run; what a lost worker has told late does not count."""
-        number, attempt = message["number"], message["attempt"]
-        for run in self._running.values():
-            if (run.number, run.attempt) == (number, attempt):
+    def _tell(self, batch: Batch) -> None:
+        """Progress of the runs; what a lost worker has told late does not count."""
+        while not self._messages.empty():
+            message = self._messages.get()
+            if run := self._running.get(message["key"]):
                 if not run.begun:
                     run.begun = True
-                    batch.journal.begin(number, run.member.where)
-                batch.progress(number, Progress(**message["progress"]))
+                    batch.journal.begin(run.number, run.member.where)
+                batch.progress(run.number, Progress(**message["progress"]))
 
-    def _ended(self, run: RemoteRun, result: Any, batch: Batch) -> Record | None:
-        """A worker has answered: with the run, with why it takes none, or with an exception."""
-        if isinstance(result, WorkerLost):
-            return self._lost(run, batch)
-        del self._running[run.member.address]
-        if isinstance(result, BaseException):
-            reason = f"the worker could not run it: {explained(result)}"
-            return self._keep(run, not_run(run.plan, run.member.slot, self.kernels, "failed", reason), batch)
-        if "unfit" in result:
-            self._members.drop(run.member.address)
-            self._members.note(f"worker {run.member.title}: {result['unfit']}")
+    def _end(self, run: RemoteRun, result: Any, batch: Batch) -> Record | None:
+        """A run has come back, or an exception in its place."""
+        from distributed import KilledWorker
+
+        error = result[1] if run.future.status == "error" else None
+        if run.future.status == "cancelled" or isinstance(error, KilledWorker):
+            return self._lose(run, batch)
+        if isinstance(error, Unfit):
+            self._members.present.pop(run.member.address, None)
+            self._members.note(f"worker {run.member.title}: {error}")
             self._waiting.appendleft(run)
             return None
-        return self._keep(run, _received(result, batch.journal.folder), batch)
+        if error:
+            reason = f"the worker could not run it: {explained(error)}"
+            return self._keep(run, not_run(run.plan, run.member.slot, self.kernels, "failed", reason), batch)
+        return self._keep(run, _received(*result, batch.journal.folder), batch)
 
-    def _lost(self, run: RemoteRun, batch: Batch) -> Record | None:
+    def _lose(self, run: RemoteRun, batch: Batch) -> Record | None:
         """A worker is gone with its run, which starts again elsewhere or, after the second time, has crashed."""
-        del self._running[run.member.address]
-        self._scheduler.cancel([run.future])  # or Dask would start it should a worker come back to this address
         lost = f"{run.plan.title}: worker {run.member.title} is lost"
         if run.attempt == ATTEMPTS:
             self._members.note(lost)
-            record = not_run(run.plan, run.member.slot, self.kernels, "crashed", LOST)
-            return self._keep(run, record, batch)
+            return self._keep(run, not_run(run.plan, run.member.slot, self.kernels, "crashed", LOST), batch)
         self._members.note(f"{lost}; the run starts again on another")
-        run.lost_on.append(run.member)
+        run.lost_on.append(run.member.host)
         batch.journal.wait(run.number)
         self._waiting.appendleft(run)
         return None
@@ -197,10 +185,10 @@ class Cluster:
         return batch.keep(run.number, ended, run.beside)
 
 
-def _received(result: dict[str, Any], folder: Path) -> Run:
+def _received(record: str, executed: bytes | None, log: bytes | None, folder: Path) -> Run:
     """A run that has come back as bytes, laid out as one of this machine's is."""
-    run = Run(Record.model_validate_json(result["record"]), new_folder(folder))
-    for file, content in ((run.executed, result["executed"]), (run.log, result["log"])):
+    run = Run(Record.model_validate_json(record), new_folder(folder))
+    for file, content in ((run.executed, executed), (run.log, log)):
         if content is not None:
             with suppress(OSError):  # the disk is full: its record may still find a place
                 file.write_bytes(content)

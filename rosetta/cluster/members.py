@@ -1,29 +1,32 @@
-"""Which workers of a Dask cluster a batch may use, and what each of them is."""
+"""Which workers of a Dask cluster a batch may use."""
 
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from queue import SimpleQueue
+from threading import Thread
 from typing import Any
 
 from rosetta.cluster import checkout
-from rosetta.cluster.scheduler import Answered, Joined, Left, Scheduler
+from rosetta.cluster.connection import check
 from rosetta.errors import RosettaError
-from rosetta.records import Machine
 from rosetta.run.devices import Slot
 
 GPU = "GPU"  # the resource that marks a worker with a GPU of its own
+RUN = "rosetta-run"  # the resource of which every worker gets one, so that Dask gives it one run at a time
 GREET_S = 60  # workers that have not answered by then join when they do
+LOOK_S = 0.1
 
 
 @dataclass(frozen=True)
 class Member:
-    """A worker that takes runs, one at a time."""
+    """A worker with a checkout like this one, as it describes itself."""
 
     address: str
     host: str
     slot: Slot
     processors: tuple[int, ...]
-    uuid: str | None  # of its GPU
+    uuids: frozenset[str]  # of its GPUs
 
     @property
     def where(self) -> str:
@@ -36,63 +39,59 @@ class Member:
         return f"{self.address} ({self.host})"
 
 
+class Unfit(Exception):
+    """Why a worker takes no run, in a line."""
+
+
 class Members:
     """``present`` are the workers that may be used, by their addresses; ``gpu`` is whether they must have the resource GPU.
 
     Which of both it is, the workers decide that are there at the beginning; the first is waited for. ``note`` tells the user.
+    Raises RosettaError where no worker can be used.
     """
 
-    def __init__(self, scheduler: Scheduler, note: Callable[[str], None]):
-        self.scheduler, self.note = scheduler, note
-        self.present: dict[str, Member] = {}
-        self.contents = checkout.contents()
-        self._asked: set[str] = set()
-        answers = self._greet_all()
-        self.gpu = any(GPU in answer.get("resources", ()) for answer in answers.values() if isinstance(answer, dict))
-        refused = [reason for address, answer in answers.items() if (reason := self._admit(address, answer))]
+    def __init__(self, client: Any, note: Callable[[str], None]):
+        self.contents, self.present = checkout.contents(), dict[str, Member]()
+        self._client = client
+        self._here, self._silent = (
+            set[str](),
+            set[str](),
+        )  # workers, and those that have not answered; of Dask's thread too
+        self._news = SimpleQueue[tuple[str, Any]]()  # a worker's answer, None when it has left or keeps out
+        client.subscribe_topic("all", self._changed)
+        if not client.scheduler_info()["workers"]:
+            note(f"no worker is at {client.scheduler.address} yet: waiting for the first (Ctrl-C ends)")
+        while not (workers := client.scheduler_info()["workers"]):
+            check(client)
+            time.sleep(LOOK_S)
+        self.gpu = any(GPU in worker["resources"] for worker in workers.values())
+        for address in workers:
+            self._greet(address)
+        refused: list[str] = []
+        self.note, deadline = refused.append, time.monotonic() + GREET_S
+        while not (self.present or refused) or (self._silent and time.monotonic() < deadline):
+            check(client)
+            time.sleep(LOOK_S)
+            self.renew()
         if not self.present:
             several = f" (and {len(refused) - 1} more such)" if len(refused) > 1 else ""
             raise RosettaError(f"no worker of the cluster can be used: {refused[0]}{several}")
+        self.note = note
         for reason in refused:
             note(reason)
 
-    def _greet_all(self) -> dict[str, Any]:
-        """The answers of all that are there now."""
-        for address in self.scheduler.workers():
-            self._ask(address)
-        if not self._asked:
-            self.note(f"no worker is at {self.scheduler.address} yet: waiting for the first (Ctrl-C ends)")
-        answers: dict[str, Any] = {}
-        deadline = time.monotonic() + GREET_S
-        while not answers or self._asked and time.monotonic() < deadline:
-            event = self.scheduler.next(timeout=1.0)
-            if isinstance(event, Answered):
-                self._asked.discard(event.call)
-                answers[event.call] = event.result
-            elif isinstance(event, Joined):
-                self._ask(event.address)
-            elif isinstance(event, Left):
-                self._asked.discard(event.address)
-                answers.pop(event.address, None)
-        return answers
-
-    def changed(self, event: Any) -> Member | None:
-        """Take note of a worker that has come, answered or gone; returns the one that is gone."""
-        if isinstance(event, Joined):
-            self._ask(event.address)
-        elif isinstance(event, Left):
-            return self.drop(event.address)
-        elif isinstance(event, Answered):
-            self._asked.discard(event.call)
-            reason = self._admit(event.call, event.result)
-            if reason:
-                self.note(reason)
-        return None
-
-    def drop(self, address: str) -> Member | None:
-        """Use this worker no longer."""
-        self._asked.discard(address)
-        return self.present.pop(address, None)
+    def renew(self) -> None:
+        """Bring ``present`` up to date."""
+        while not self._news.empty():
+            address, answer = self._news.get()
+            if isinstance(answer, Exception):
+                self.note(f"worker {address}: {explained(answer)}")
+            elif answer is None:
+                self.present.pop(address, None)
+            elif rival := self._on_same_gpu(answer):
+                self.note(f"worker {answer.title} sees the same GPU as {rival}: give each its own CUDA_VISIBLE_DEVICES")
+            elif address in self._here:
+                self.present[address] = answer
 
     def beside(self, member: Member) -> list[str]:
         """The addresses of all that share its processors, itself among them, in an order that is the same for each."""
@@ -102,34 +101,57 @@ class Members:
             if (other.host, other.processors) == (member.host, member.processors)
         )
 
-    def _ask(self, address: str) -> None:
-        if address not in self._asked and address not in self.present:
-            self._asked.add(address)
-            self.scheduler.ask(address, "greet", self.contents)
+    def _on_same_gpu(self, member: Member) -> str | None:
+        return next((other.title for other in self.present.values() if other.uuids & member.uuids), None)
 
-    def _admit(self, address: str, answer: Any) -> str | None:
-        """Let a worker take part; returns why not, as a line for the user. One without a GPU where others have one stays out."""
-        if isinstance(answer, Exception):
-            return f"worker {address}: {explained(answer)}"
-        title = f"worker {address} ({answer['host']})"
-        if answer["differs"]:
-            return f"{title}: {checkout.another(answer['differs'])}"
-        if self.gpu and GPU not in answer["resources"]:
-            return None
-        if answer["trouble"]:
-            return f"{title}: {answer['trouble']}"
-        if self.gpu and not answer["gpus"]:
-            return f"{title} has the resource {GPU} but sees no GPU: mend its driver or start it without --resources"
-        rival = next((other for other in self.present.values() if other.uuid and other.uuid == answer["uuid"]), None)
-        if rival:
-            return f"{title} sees the same GPU as {rival.title}: give each its own CUDA_VISIBLE_DEVICES"
-        slot = Slot(Machine.model_validate(answer["machine"]), tuple(answer["gpus"]))
-        self.present[address] = Member(address, answer["host"], slot, tuple(answer["processors"]), answer["uuid"])
-        return None
+    def _changed(self, event: tuple[float, Any]) -> None:
+        """The scheduler has something to tell of its workers, in Dask's thread."""
+        change = event[1]
+        if change.get("action") == "add-worker":
+            self._greet(change["worker"])
+        elif change.get("action") == "remove-worker":
+            for addresses in (self._here, self._silent):
+                addresses.discard(change["worker"])
+            self._news.put((change["worker"], None))
+
+    def _greet(self, address: str) -> None:
+        """Ask a worker what it is, in a thread of its own: one that hangs holds up no other."""
+
+        def wait() -> None:
+            try:
+                arguments = self.contents, self.gpu
+                answer = self._client.run(on_worker("greet"), *arguments, workers=[address])[address]
+            except Exception as error:
+                answer = error
+            self._news.put((address, answer))
+            self._silent.discard(address)
+
+        if address not in self._here:
+            self._here.add(address)
+            self._silent.add(address)
+            Thread(target=wait, daemon=True).start()
+
+
+def on_worker(name: str) -> Callable:
+    """A function that calls one of ``rosetta.cluster.worker`` on the worker where it is called.
+
+    Being a nested one it travels as code, so that the scheduler, which unpacks it too, need not have a checkout.
+    """
+
+    async def call(*arguments, dask_worker=None):  # Dask fills that in for ``Client.run``
+        from distributed import get_worker
+
+        from rosetta.cluster import worker
+
+        return await getattr(worker, name)(dask_worker or get_worker(), *arguments)
+
+    return call
 
 
 def explained(error: BaseException) -> str:
     """In a line, what is the matter with a worker that answers with an exception."""
+    if isinstance(error, Unfit):
+        return str(error)
     if isinstance(error, ModuleNotFoundError) and (error.name or "").startswith("rosetta"):
         return "it finds no checkout of this runner, or an older one: start it with PYTHONPATH set to one of the same commit"
     if isinstance(error, ModuleNotFoundError):

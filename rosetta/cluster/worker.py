@@ -1,22 +1,20 @@
-"""What runs on a worker of a Dask cluster: one planned run at a time, from the worker's own checkout.
+"""What runs on a worker of a Dask cluster: one planned run at a time, from the worker's own checkout."""
 
-Both functions take and return plain data, so that a worker with another version of this file can still be told apart.
-"""
-
+import asyncio
 import os
 import socket
-import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import dask
-from distributed import Worker, get_worker
+from distributed import Worker
 from distributed.worker import WORKER_ANY_RUNNING
 
 from rosetta import data
 from rosetta.cluster import checkout
+from rosetta.cluster.members import GPU, RUN, Member, Unfit
 from rosetta.errors import RosettaError
 from rosetta.plan import Plan
 from rosetta.run import devices, machine
@@ -28,70 +26,69 @@ from rosetta.run.processes import kill_runs
 LOOK_S = 1.0  # how often a worker looks whether its run is still wanted
 
 _loaded = checkout.contents()["rosetta"]  # the code that this process works with, whatever is checked out later
-_turn = threading.Lock()  # a worker may have several threads, but timed runs do not go on side by side
 
 
 class Unwanted(Exception):
     """Nobody waits for this run any more: the batch has ended, or the scheduler has lost this worker."""
 
 
-def greet(contents: dict[str, str], worker: Worker) -> dict[str, Any]:
-    """What this worker is to a batch whose checkout has these contents."""
-    differs = _differing(contents)
-    if differs:  # what follows may mean something else there
-        return {"host": socket.gethostname(), "differs": differs}
-    slot = devices.first()
-    trouble = slot.lost()
-    return {
-        "host": socket.gethostname(),
-        "differs": [],
-        "trouble": trouble,
-        "machine": slot.machine.model_dump(),
-        "gpus": slot.gpus,
-        "uuid": machine.uuid(slot.gpus[0]) if slot.on_gpu and not trouble else None,
-        "processors": machine.processors(),
-        "resources": dict(worker.state.total_resources),
-    }
+async def greet(worker: Worker, contents: dict[str, str], gpu: bool) -> Member | None:
+    """What this worker is to a batch; None where it keeps out, as a worker without a GPU does where others have one.
+
+    contents: of the batch's checkout. gpu: whether its workers have the resource GPU. Raises Unfit.
+    """
+    member = await asyncio.to_thread(_describe, worker, contents, gpu)
+    if member and RUN not in worker.state.total_resources:
+        await worker.set_resources(**{RUN: 1})
+    return member
 
 
-def run(job: dict[str, Any]) -> dict[str, Any]:
-    """Execute one run: its record and files, or under "unfit" why this worker cannot take runs any more."""
-    worker, task = get_worker(), get_worker().get_current_task()
+async def run(worker: Worker, key: str, topic: str, *job: Any) -> tuple[str, bytes | None, bytes | None]:
+    """Execute one run: its record as JSON, its executed notebook and its log. Raises Unfit where the worker takes none.
+
+    key: of Dask's task. topic: of the events that tell its progress. job: what ``_run`` takes. The run is killed as soon as
+    nobody waits for it: Dask cannot interrupt a thread.
+    """
 
     def wanted() -> bool:
-        state = worker.state.tasks.get(task)
-        return worker.status in WORKER_ANY_RUNNING and state is not None and state.state != "cancelled"
+        task = worker.state.tasks.get(key)
+        return worker.status in WORKER_ANY_RUNNING and task is not None and task.state != "cancelled"
 
-    with _one_at_a_time(wanted), _surroundings(job["data_dir"]), _ending_when(lambda: not wanted()):
-        differs = _differing(job["contents"])
-        if differs:
-            return {"unfit": checkout.another(differs)}
-        slot = devices.first(*job["share"])
-        reason = slot.lost()
-        if reason:
-            return {"unfit": reason}
+    def watch(progress: Progress) -> None:
+        if not wanted():
+            raise Unwanted
+        worker.log_event(topic, {"key": key, "progress": vars(progress)})
 
-        def watch(progress: Progress) -> None:
-            if not wanted():
-                raise Unwanted
-            worker.log_event(
-                job["topic"], {"number": job["number"], "attempt": job["attempt"], "progress": vars(progress)}
-            )
+    running = asyncio.ensure_future(asyncio.to_thread(_run, worker, watch, *job))
+    while not running.done():
+        with suppress(asyncio.CancelledError):  # the worker closes
+            await asyncio.wait([running], timeout=LOOK_S)
+        if not wanted():
+            kill_runs()
+    return running.result()
 
-        ended = _execute(Plan.model_validate(job["plan"]), slot, job["python"], watch, worker)
+
+def _run(
+    worker: Worker,
+    watch: Callable[[Progress], None],
+    contents: dict[str, str],
+    plan: dict[str, Any],
+    share: tuple[int, int],
+    python: list[str],
+    data_dir: str | None,
+) -> tuple[str, bytes | None, bytes | None]:
+    """plan: as plain data, since the scheduler unpacks it too. share: the part of the processors, and of how many it is one."""
+    with _surroundings(data_dir):
+        _check_same(contents)
+        slot = devices.first(*share)
+        if reason := slot.lost():
+            raise Unfit(reason)
+        ended = _execute(Plan.model_validate(plan), slot, python, watch, worker)
         try:
-            return {"record": ended.record.model_dump_json(by_alias=True)} | {
-                name: file.read_bytes() if file.is_file() else None
-                for name, file in (("executed", ended.executed), ("log", ended.log))
-            }
+            files = [file.read_bytes() if file.is_file() else None for file in (ended.executed, ended.log)]
+            return ended.record.model_dump_json(by_alias=True), *files
         finally:
             ended.close()
-
-
-def _differing(contents: dict[str, str]) -> list[str]:
-    """The parts of this checkout that are not as given; ``rosetta`` too if it was edited since this process began."""
-    here = checkout.contents()
-    return checkout.differing(contents, here | {"rosetta": here["rosetta"] if here["rosetta"] == _loaded else "edited"})
 
 
 def _execute(plan: Plan, slot: Slot, python: list[str], watch: Callable[[Progress], None], worker: Worker) -> Run:
@@ -99,23 +96,33 @@ def _execute(plan: Plan, slot: Slot, python: list[str], watch: Callable[[Progres
     watch(Progress("preparing"))
     try:
         kernels = Kernels(kernels.given)
-        if not plan.synthetic:
-            data.locate(plan.dataset)
+        data.locate_all([plan])
     except RosettaError as error:
         return not_run(plan, slot, kernels, "failed", str(error))
     # Below Dask's own folder, which it clears away after a worker that was killed
     return execute(plan, slot, kernels, watch, Path(worker.local_directory))
 
 
-@contextmanager
-def _one_at_a_time(wanted: Callable[[], bool]) -> Iterator[None]:
-    while not _turn.acquire(timeout=LOOK_S):
-        if not wanted():
-            raise Unwanted
-    try:
-        yield
-    finally:
-        _turn.release()
+def _describe(worker: Worker, contents: dict[str, str], gpu: bool) -> Member | None:
+    _check_same(contents)  # what follows may mean something else in another checkout
+    if gpu and GPU not in worker.state.total_resources:
+        return None
+    slot = devices.first()
+    if gpu and not slot.on_gpu:
+        raise Unfit(f"it has the resource {GPU} but sees no GPU: mend its driver or start it without --resources")
+    if reason := slot.lost():
+        raise Unfit(reason)
+    uuids = frozenset(machine.uuid(name) for name in slot.gpus)
+    return Member(worker.address, socket.gethostname(), slot, tuple(machine.processors()), uuids)
+
+
+def _check_same(contents: dict[str, str]) -> None:
+    """Raises Unfit where this checkout has other contents, or its ``rosetta`` was edited since this process began."""
+    ours = checkout.contents()
+    if ours["rosetta"] != _loaded:
+        ours["rosetta"] = "edited"
+    if reason := checkout.difference(contents, ours):
+        raise Unfit(reason)
 
 
 @contextmanager
@@ -124,40 +131,13 @@ def _surroundings(data_dir: str | None) -> Iterator[None]:
 
     A single thread for BLAS and OpenMP, as the nanny has it, would spoil every figure of a CPU.
     """
-    added = dask.config.get("distributed.nanny.pre-spawn-environ", {})
-    chosen = {name: None for name, value in added.items() if os.environ.get(name) == str(value)}
+    before, added = dict(os.environ), dask.config.get("distributed.nanny.pre-spawn-environ", {})
+    for name in [name for name, value in added.items() if before.get(name) == str(value)]:
+        del os.environ[name]
     if data_dir:
-        chosen["ROSETTA_DATA"] = data_dir
-    before = {name: os.environ.get(name) for name in chosen}
-    _set(chosen)
+        os.environ["ROSETTA_DATA"] = data_dir
     try:
         yield
     finally:
-        _set(before)
-
-
-def _set(variables: dict[str, str | None]) -> None:
-    for name, value in variables.items():
-        if value is None:
-            os.environ.pop(name, None)
-        else:
-            os.environ[name] = value
-
-
-@contextmanager
-def _ending_when(unwanted: Callable[[], bool]) -> Iterator[None]:
-    """Kill the run that goes on inside as soon as nobody waits for it: a thread of Dask's cannot be interrupted otherwise."""
-    ended = threading.Event()
-
-    def look() -> None:
-        while not ended.wait(LOOK_S):
-            if unwanted():
-                kill_runs()
-
-    thread = threading.Thread(target=look, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        thread.join()
+        os.environ.pop("ROSETTA_DATA", None)
+        os.environ.update(before)
