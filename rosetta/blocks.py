@@ -7,7 +7,7 @@ from pathlib import Path
 from rosetta.errors import RosettaError
 from rosetta.files import write_atomically
 
-BLOCK = re.compile(r"(?P<begin>\[//\]: # \((?P<name>(?!end\))\w+)\)\n).*?(?P<end>\[//\]: # \(end\))", re.DOTALL)
+BLOCK = re.compile(r"(?P<begin>\[//\]: # \((?P<name>(?!end\))[^()\n]+)\)\n).*?(?P<end>\[//\]: # \(end\))", re.DOTALL)
 
 Tables = Mapping[str, Callable[[], str]]  # name of a block -> makes what stands in it, Markdown
 

@@ -15,7 +15,7 @@ from rosetta.compare import changes, sources
 from rosetta.compare.comparison import FACTOR, WORSE, compare
 from rosetta.errors import RosettaError
 from rosetta.paths import RESULTS, ROOT, portable
-from rosetta.report import pages
+from rosetta.report import pages, pictures
 from rosetta.run.execute import commit
 from rosetta.run.kernels import Kernels, parse_given
 
@@ -44,14 +44,14 @@ def list_rows(task: str | None, python: list[str]) -> None:
     Console().print(table)
 
 
-def write_report(out: Path | None, pictures: bool) -> None:
+def write_report(out: Path | None, draw: bool) -> None:
     """Write the pages anew from what is on disk, and draw the pictures where asked to."""
     known, results = catalog.load(), out.absolute() if out else RESULTS
     written = []
-    if pictures:
+    if draw:
         with needs_extra("report --pictures"):
-            written += pages.draw_pictures(known, results)
-    for file in [*written, *pages.write_all(known, results)]:
+            written += pictures.draw(known, results)
+    for file in [*written, *pages.write(known, results)]:
         print(portable(str(file)))
 
 

@@ -1,13 +1,15 @@
 """Pieces of Markdown that the generated pages are made of."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 
-def table(heading: list[str], body: Iterable[list[str]], figures: bool = True) -> str:
-    """A table; with figures all columns but the first are set flush right."""
-    rule = ["---", *["---:" if figures else "---"] * (len(heading) - 1)]
+def table(heading: list[str], body: Iterable[list[str]], figures: bool | Sequence[bool] = True) -> str:
+    """A table. figures: which columns are set flush right; True for all but the first."""
+    if isinstance(figures, bool):
+        figures = [False, *[figures] * (len(heading) - 1)]
+    rule = ["---:" if right else "---" for right in figures]
     return "\n".join("| " + " | ".join(line) + " |" for line in [heading, rule, *body])
 
 

@@ -19,6 +19,10 @@ class Entries(Kind):
     main = (Quantity("entries", lambda m: m.answers, WHOLE, better="more", timed=False),)
     details = MEASURED
 
+    figures = """
+- *Entries* is how many answers the notebook gives.
+"""
+
     def items(self, constants: dict[str, Any]) -> float:
         return 0
 

@@ -42,6 +42,11 @@ class Infer(Kind):
         *MEASURED,
     )
 
+    figures = """
+- *1,000 inputs* is the timed pass, copies to and from the device included, scaled to 1,000. The *first pass* before it
+  holds what a framework loads, compiles or warms up lazily.
+"""
+
     def items(self, constants: dict[str, Any]) -> float:
         """Inputs of both passes."""
         return 2 * constants["BATCHSIZE"] * constants["BATCHES"]

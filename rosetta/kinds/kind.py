@@ -40,7 +40,8 @@ class Quantity:
     """A figure of a run, for tables and comparisons. ``of``: metrics -> the value, or None.
 
     better: which way it should go, "less" or "more"; None: it is not compared. least: the smallest change that counts,
-    since clocks and samples are no finer. spread: min - max is shown too, where there are several seeds.
+    since clocks and samples are no finer. spread: min - max is shown too, where there are several seeds. every: all
+    values of a run, for comparisons, where it has several. tried: whether a run looked for it and may not have reached it.
     """
 
     heading: str
@@ -52,14 +53,32 @@ class Quantity:
     least: float = 0.0
     timed: bool = True  # means nothing where runs share a device
     share_of: str | None = None  # the constant that says of how many it is a fraction
+    every: Callable[[Any], list[float]] | None = None
+    tried: Callable[[Any], bool] | None = None
 
     def sample(self, runs) -> Sample | None:
-        """The values of records of one experiment."""
-        return Sample.of(self.of(record.metrics) for record in runs)
+        """The values of records of one experiment, one of each."""
+        return Sample.of(self.of(record.metrics) for record in self._tried(runs))
+
+    def all(self, runs) -> Sample | None:
+        """All values of the records."""
+        if self.every is None:
+            return self.sample(runs)
+        return Sample.of(value for record in runs for value in self.every(record.metrics))
+
+    def has_column(self, runs) -> bool:
+        """Whether a table of these records shows it."""
+        return self.always or bool(self._tried(runs) if self.tried else self.sample(runs))
 
     def cell(self, runs) -> str:
-        sample = self.sample(runs)
-        return self.unit.all(sample) if self.spread else self.unit.one(sample and sample.median)
+        """What a table says of it: the median, "" where no run has it."""
+        tried, sample = self._tried(runs), self.sample(runs)
+        if sample is None:
+            return "not reached" if self.tried and tried else ""
+        return self.unit.all(sample, of=len(tried) if self.tried else None) if self.spread else self.unit.one(sample.median)
+
+    def _tried(self, runs) -> list:
+        return [record for record in runs if self.tried is None or self.tried(record.metrics)]
 
 
 DATA = Quantity("data", lambda metrics: metrics.data_s, SECONDS)
@@ -77,6 +96,7 @@ class Series:
 
     label: str
     of: Callable[[Any], Any]
+    share: bool = False  # values are fractions, shown in percent
 
 
 @dataclass(frozen=True)
@@ -121,6 +141,7 @@ class Kind:
     main: ClassVar[tuple[Quantity, ...]]  # of the overview
     details: ClassVar[tuple[Quantity, ...]]  # behind the main ones
     charts: ClassVar[tuple[Dots | Curves, ...]] = ()
+    figures: ClassVar[str] = ""  # what the figures mean, Markdown
     trains: ClassVar[bool] = False  # whether there is a training step to take apart
     free: ClassVar[frozenset[str]] = frozenset({"SEED"})  # parameters that runs to be compared need not agree in
 
@@ -142,6 +163,11 @@ class Kind:
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(role.name for role in self.roles)
+
+    @property
+    def clocked(self) -> Quantity | None:
+        """The main quantity that is timed: others have published theirs, and a device that was not used shows in it."""
+        return next((quantity for quantity in self.main if quantity.timed), None)
 
     @property
     def quantities(self) -> tuple[Quantity, ...]:

@@ -32,6 +32,10 @@ class Speed(Kind):
     )
     details = (BUILD, *MEASURED)
 
+    figures = """
+- *A step* is the mean of the repeats, after steps that are not counted.
+"""
+
     def items(self, constants: dict[str, Any]) -> float:
         """Examples of all steps."""
         return constants["BATCHSIZE"] * (constants["WARMUP"] + constants["STEPS"] * constants["REPEATS"])

@@ -65,9 +65,13 @@ class Train(Kind):
         Quantity("train", lambda m: m.train_s, SECONDS, better="less", spread=True),
     )
     details = (
-        Quantity("to target", lambda m: m.target_s, SECONDS, spread=True, always=False),
+        Quantity(
+            "to target", lambda m: m.target_s, SECONDS, spread=True, always=False, tried=lambda m: bool(m.epoch_accuracy)
+        ),
         Quantity("first epoch", lambda m: m.first_epoch_s, SECONDS),
-        Quantity("steady", lambda m: m.steady_epoch_s, SECONDS, better="less", spread=True),
+        Quantity(
+            "steady", lambda m: m.steady_epoch_s, SECONDS, better="less", spread=True, every=lambda m: m.epoch_s[1:]
+        ),
         Quantity("examples/s", lambda m: m.examples_per_s, WHOLE),
         DATA,
         BUILD,
@@ -94,7 +98,7 @@ class Train(Kind):
             "curves",
             "Learning curves, one line a seed. Tests between epochs are off the clock.",
             "epoch",
-            (Series("training loss", lambda m: m.loss), Series("test accuracy", lambda m: m.epoch_accuracy)),
+            (Series("training loss", lambda m: m.loss), Series("test accuracy", lambda m: m.epoch_accuracy, share=True)),
         ),
         Dots(
             "joules",
@@ -104,15 +108,25 @@ class Train(Kind):
         ),
     )
 
+    figures = """
+- *Accuracy* is over all test examples of the run, the last short batch included.
+- *Train* is the sum of the epochs. The *first epoch* holds what a framework compiles or warms up lazily; *steady* is the
+  median of the epochs after it. *To target* is the training time until a test after an epoch reached the target accuracy.
+- Examples are in memory before the clock starts. An epoch ends when the loss is a number in Python, so a GPU's queue has
+  been emptied.
+"""
+
     def items(self, constants: dict[str, Any]) -> float:
         """Training examples; testing one is counted as a third of training on it: forward without backward."""
         return constants["EPOCHS"] * constants["N_TRAIN"] + constants["N_TEST"] / 3
 
     def size(self, constants: dict[str, Any]) -> str:
         epochs = "1 epoch" if constants["EPOCHS"] == 1 else f"{constants['EPOCHS']} epochs"
-        return (
-            f"{epochs} of {constants['N_TRAIN']:,}, batch {constants['BATCHSIZE']}, tested on {constants['N_TEST']:,}"
-        )
+        tests = f"tested on {constants['N_TEST']:,}"
+        if constants.get("TEST_EACH_EPOCH"):
+            tests += " after each epoch"
+            tests += f", target {100 * constants['TARGET_ACCURACY']:g} %" if "TARGET_ACCURACY" in constants else ""
+        return f"{epochs} of {constants['N_TRAIN']:,}, batch {constants['BATCHSIZE']}, {tests}"
 
     def complete(self, metrics: TrainMetrics, params: dict[str, Any], marked_j: float | None) -> None:
         n_train, epochs = params["N_TRAIN"], metrics.epoch_s

@@ -1,4 +1,4 @@
-"""Pictures of one column of the results, as SVG that is the same for the same records. Needs the optional extra ``site``."""
+"""Draws the charts of a kind from one column, as SVG that is the same for the same records. Needs the optional extra ``site``."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,12 +7,13 @@ from io import StringIO
 from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter
+from matplotlib.ticker import FuncFormatter, PercentFormatter
 
 from rosetta.catalog import Row
-from rosetta.records import Metrics, Record
+from rosetta.figures import Sample
+from rosetta.kinds.kind import Curves, Dots, Series
+from rosetta.records import Record
 from rosetta.report.columns import Column
-from rosetta.report.samples import sample
 
 # Text stays text, for readers and search; ids and dates would differ from run to run
 STYLE = {
@@ -27,117 +28,102 @@ STYLE = {
     "axes.axisbelow": True,
 }
 WIDTH = 8.0  # inches
-FIRST, STEADY = "#c2560c", "#0b57a4"
-CURVES = 3  # epochs from which on there is a curve to see
+MAIN, OTHERS = "#0b57a4", ("#c2560c", "#2e7d32", "#6a1b9a")  # the last series of a chart, and those before it
+
+Runs = list[tuple[Row, list[Record]]]
 
 
 @dataclass(frozen=True)
 class Picture:
     """One SVG. ``alt`` says in words what the picture shows."""
 
-    kind: str  # one of pictures.CAPTIONS
+    chart: Dots | Curves
     alt: str
     svg: str
 
 
 def draw(rows: list[Row], column: Column) -> list[Picture]:
     """Those that the column's records have the figures for."""
-    present = [(row, column.runs[row.name]) for row in rows if row.name in column.runs]
-    made = [_epochs(present, column), _curves(present, column), _joules(present, column)]
-    return [picture for picture in made if picture]
+    present = [(row, column.of(row)) for row in rows if column.of(row)]
+    pictures = []
+    for chart in column.task.kind.charts:
+        made = (_dots if isinstance(chart, Dots) else _curves)(chart, present)
+        if made:
+            values, svg = made
+            shown = ", ".join(f"{row.title} {value:.3g}" for row, value in values)
+            pictures.append(Picture(chart, f"{column.title}, {_subject(chart)}: {shown}.", svg))
+    return pictures
 
 
-def _epochs(present: list[tuple[Row, list[Record]]], column: Column) -> Picture | None:
-    """First against steady epoch, in seconds; the line of a steady epoch reaches from the fastest to the slowest seed."""
-    timed = [(row, runs, sample(runs, lambda record: record.metrics.steady_epoch_s)) for row, runs in present]
-    timed = [(row, runs, steady) for row, runs, steady in timed if steady]
-    if not timed:
+def _subject(chart: Dots | Curves) -> str:
+    if isinstance(chart, Curves):
+        return f"{chart.series[0].label} at the last {chart.axis}"
+    return chart.axis if len(chart.series) == 1 else f"{chart.series[-1].label}, {chart.axis}"
+
+
+def _dots(chart: Dots, present: Runs) -> tuple[list[tuple[Row, float]], str] | None:
+    """A line a row that has the last series: from its smallest to its largest value, with the median of each series on it."""
+    samples = [
+        (row, [Sample.of(series.of(run.metrics) for run in runs) for series in chart.series]) for row, runs in present
+    ]
+    samples = [(row, of_series) for row, of_series in samples if of_series[-1]]
+    if not samples:
         return None
 
     def plot(axes: Axes) -> None:
-        for place, (_, runs, steady) in enumerate(timed):
-            first = sample(runs, lambda record: record.metrics.first_epoch_s)
-            axes.plot([steady.low, steady.high], [place, place], color=STEADY, linewidth=3, alpha=0.4)
-            axes.plot(
-                first.median, place, "o", markerfacecolor="none", color=FIRST, label="" if place else "first epoch"
-            )
-            axes.plot(steady.median, place, "o", color=STEADY, label="" if place else "steady epoch (median)")
-        axes.set_xscale("log")
-        axes.set_xlabel("seconds an epoch (logarithmic)")
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-        axes.xaxis.set_minor_formatter(FuncFormatter(lambda value, _: f"{value:g}" if f"{value:g}"[0] in "25" else ""))
-        _name_rows(axes, [row.title for row, *_ in timed])
-        axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, frameon=False)
+        for place, (_, (*others, main)) in enumerate(samples):
+            axes.plot([main.low, main.high], [place, place], color=MAIN, linewidth=3, alpha=0.4)
+            for series, colour, sample in zip(chart.series, OTHERS, others):
+                if sample:
+                    label = "" if place else series.label
+                    axes.plot(sample.median, place, "o", markerfacecolor="none", color=colour, label=label)
+            axes.plot(main.median, place, "o", color=MAIN, label="" if place else chart.series[-1].label)
+        if chart.logarithmic:
+            axes.set_xscale("log")
+            axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+            halves = FuncFormatter(lambda value, _: f"{value:g}" if f"{value:g}"[0] in "25" else "")
+            axes.xaxis.set_minor_formatter(halves)
+        else:
+            axes.set_xlim(left=0)
+        axes.set_xlabel(chart.axis)
+        axes.set_yticks(range(len(samples)), [row.title for row, _ in samples])
+        axes.invert_yaxis()
+        if len(chart.series) > 1:
+            axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=len(chart.series), frameon=False)
 
-    seconds = [f"{row.title} {steady.median:.3g}" for row, _, steady in timed]
-    return Picture(
-        "epochs",
-        f"Seconds of a steady epoch on {column.title}: {', '.join(seconds)}.",
-        _svg(plot, 0.26 * len(timed) + 1.1),
-    )
-
-
-def _curves(present: list[tuple[Row, list[Record]]], column: Column) -> Picture | None:
-    """Training loss by epoch, and accuracy on the test images where it was measured between epochs."""
-    long = [(row, runs) for row, runs in present if len(runs[0].metrics.loss) >= CURVES]
-    if not long:
-        return None
-    tested = any(record.metrics.epoch_accuracy for _, runs in long for record in runs)
-
-    def plot(loss: Axes, accuracy: Axes | None = None) -> None:
-        loss.set_ylabel("training loss")
-        _lines(loss, long, lambda metrics: metrics.loss)
-        if accuracy is not None:
-            accuracy.set_ylabel("test accuracy")
-            accuracy.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:g} %"))
-            _lines(accuracy, long, lambda metrics: metrics.epoch_accuracy)
-        loss.legend(frameon=False)
-
-    ends = [f"{row.title} {runs[0].metrics.loss[-1]:.3f}" for row, runs in long if runs[0].metrics.loss[-1] is not None]
-    return Picture(
-        "curves",
-        f"Training loss after the last epoch on {column.title}: {', '.join(ends)}.",
-        _svg(plot, 3.2, panels=2 if tested else 1),
-    )
+    height = 0.26 * len(samples) + (1.1 if len(chart.series) > 1 else 0.7)
+    return [(row, of_series[-1].median) for row, of_series in samples], _svg(plot, height)
 
 
-def _joules(present: list[tuple[Row, list[Record]]], column: Column) -> Picture | None:
-    """Training images a joule of the GPU, where there was one that told."""
-    found = [(row, sample(runs, lambda record: record.metrics.images_per_j)) for row, runs in present]
-    found = [(row, joules) for row, joules in found if joules]
-    if not found:
+def _curves(chart: Curves, present: Runs) -> tuple[list[tuple[Row, float]], str] | None:
+    """A panel for each series that a run has, and in it a curve a run, by number from 1 on."""
+    first = chart.series[0]
+    long = [(row, runs) for row, runs in present if len(first.of(runs[0].metrics)) >= chart.least]
+    shown = [series for series in chart.series if any(series.of(run.metrics) for _, runs in long for run in runs)]
+    if not shown:
         return None
 
-    def plot(axes: Axes) -> None:
-        for place, (_, joules) in enumerate(found):
-            axes.plot([joules.low, joules.high], [place, place], color=STEADY, linewidth=3, alpha=0.4)
-            axes.plot(joules.median, place, "o", color=STEADY)
-        axes.set_xlim(left=0)
-        axes.set_xlabel("training images a joule of the GPU")
-        _name_rows(axes, [row.title for row, _ in found])
+    def plot(*panels: Axes) -> None:
+        for axes, series in zip(panels, shown):
+            _lines(axes, series, long)
+            axes.set_xlabel(chart.axis)
+            axes.set_ylabel(series.label)
+            if series.share:
+                axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0, symbol=" %"))
+        panels[0].legend(frameon=False)
 
-    values = ", ".join(f"{row.title} {joules.median:.3g}" for row, joules in found)
-    return Picture(
-        "joules",
-        f"Training images a joule on {column.title}: {values}.",
-        _svg(plot, 0.26 * len(found) + 0.7),
-    )
+    ends = [(row, first.of(runs[0].metrics)[-1]) for row, runs in long]
+    return [(row, end) for row, end in ends if end is not None], _svg(plot, 3.2, len(shown))
 
 
-def _lines(axes: Axes, present: list[tuple[Row, list[Record]]], values: Callable[[Metrics], list]) -> None:
+def _lines(axes: Axes, series: Series, present: Runs) -> None:
     for number, (row, runs) in enumerate(present):
         for record in runs:
-            points = [(epoch, value) for epoch, value in enumerate(values(record.metrics), 1) if value is not None]
+            values = enumerate(series.of(record.metrics), start=1)
+            points = [(place, value) for place, value in values if value is not None]
             if points:
-                axes.plot(
-                    *zip(*points), color=f"C{number % 10}", label=row.title if record is runs[0] else "", marker="."
-                )
-    axes.set_xlabel("epoch")
-
-
-def _name_rows(axes: Axes, titles: list[str]) -> None:
-    axes.set_yticks(range(len(titles)), titles)
-    axes.invert_yaxis()
+                label = row.title if record is runs[0] else ""
+                axes.plot(*zip(*points), color=f"C{number % 10}", label=label, marker=".")
 
 
 def _svg(plot: Callable[..., None], height: float, panels: int = 1) -> str:

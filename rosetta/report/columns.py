@@ -1,66 +1,89 @@
-"""The columns of the table: what ran on one machine with one preset, row by row."""
+"""What there is to show of a task: its rows, and columns of records from one machine with one preset."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
 
-from rosetta.catalog import PRESETS
-from rosetta.plan import CUSTOM
+from rosetta.catalog import Catalog, Row
 from rosetta.records import Machine, Record
-from rosetta.report import samples
-from rosetta.report.figures import SECONDS
+from rosetta.report import experiments, published
+from rosetta.report.published import Published
+from rosetta.tasks import PRESETS, Task
 
 
 @dataclass(frozen=True)
 class Column:
-    """Records of one machine, preset and kind of data."""
+    """Records of one task, machine, preset, changes to it, and kind of data."""
 
+    task: Task
     machine: Machine
-    preset: str
-    synthetic: bool
+    title: str
+    folder: str  # of the records, below a results folder
     runs: dict[str, list[Record]]  # by row name: its current experiment, one record a seed; only those that succeeded
-
-    @property
-    def title(self) -> str:
-        return f"{self.machine.name}, {self.preset}{', SYNTHETIC data' if self.synthetic else ''}"
 
     @property
     def records(self) -> list[Record]:
         return [record for runs in self.runs.values() for record in runs]
 
+    def of(self, row: Row) -> list[Record]:
+        """The runs of a row; none where it has not run."""
+        return self.runs.get(row.name, [])
+
     def about(self) -> str:
         """What was run, and on what."""
-        machine, some = self.machine, self.records[0]
+        machine, constants = self.machine, self.task.constants()
         gpus = ", ".join(f"{gpu.name} ({gpu.memory / 2**30:.0f} GiB, driver {gpu.driver})" for gpu in machine.gpus)
-        size, data = some.params, some.dataset
+        sizes = dict.fromkeys(self.task.kind.size(constants | record.params) for record in self.records)
+        data = self.records[0].dataset
+        named = "synthetic stand-in data" if data.synthetic else data.name
         days = sorted({record.started.date().isoformat() for record in self.records})
         return (
             f"{machine.cpu}, {machine.cores} cores, {machine.memory / 2**30:.0f} GiB; {gpus or 'no GPU'}; {machine.os}. "
-            f"{_epochs(size)} of {data.n_train:,} images ({'synthetic stand-in data' if data.synthetic else data.name}), "
-            f"batch {size.get('BATCHSIZE')}, tested on {data.n_test:,}; "
+            f"{' or '.join(sizes)}{f' ({named})' if named else ''}; "
             f"run on {' to '.join(dict.fromkeys((days[0], days[-1])))}."
         )
 
 
-def columns(found: Iterable[Record]) -> list[Column]:
-    """The columns of one task's records: real data before synthetic, longer presets before shorter."""
-    order = {preset: place for place, preset in enumerate((*reversed(PRESETS), CUSTOM))}
-    groups: dict[tuple, dict[str, list[Record]]] = {}
-    for record in found:
-        if record.status == "ok":
-            key = (record.dataset.synthetic, record.machine.name, order.get(record.preset, len(order)), record.preset)
-            groups.setdefault(key, {}).setdefault(record.name, []).append(record)
-    made = []
-    for (synthetic, _, _, preset), rows in sorted(groups.items(), key=lambda item: item[0]):
-        runs = {name: samples.current(records) for name, records in rows.items()}
-        made.append(Column(next(iter(runs.values()))[0].machine, preset, synthetic, runs))
-    return made
+@dataclass(frozen=True)
+class TaskResults:
+    """The rows of a task in the catalog's order, those that cannot exist too, and all their records."""
+
+    task: Task
+    rows: list[Row]
+    records: list[Record]
+
+    @classmethod
+    def of(cls, catalog: Catalog, key: str, records: Iterable[Record]) -> "TaskResults":
+        rows = catalog.shown(key)
+        names = {row.name for row in rows}
+        return cls(catalog.task(key), rows, [one for one in records if one.task == key and one.name in names])
+
+    @cached_property
+    def columns(self) -> list[Column]:
+        """Real data before synthetic, longer presets before shorter. Measurements have tables of their own."""
+        groups: dict[tuple, dict[str, list[Record]]] = {}
+        for record in self.records:
+            if record.status == "ok" and record.preset in PRESETS:
+                longest_first = -PRESETS.index(record.preset)
+                key = (record.dataset.synthetic, record.machine.name, longest_first, record.column)
+                groups.setdefault(key, {}).setdefault(record.name, []).append(record)
+        columns = []
+        for _, rows in sorted(groups.items(), key=lambda group: group[0]):
+            runs = {name: experiments.current(records) for name, records in rows.items()}
+            first = next(iter(runs.values()))[0]
+            folder = Path(first.machine.name, first.task, first.column).as_posix()
+            columns.append(Column(self.task, first.machine, title(first), folder, runs))
+        return columns
+
+    @cached_property
+    def published(self) -> list[Published]:
+        return [published.read(name) for name in self.task.published]
 
 
-def train_time(runs: list[Record]) -> str:
-    """Seconds of training, marked where a GPU was there and not used."""
-    text = SECONDS.all(samples.sample(runs, lambda record: record.metrics.train_s))
-    return text + (", on cpu" if text and samples.on_cpu_despite_gpu(runs[0]) else "")
-
-
-def _epochs(size: dict) -> str:
-    return "1 epoch" if size.get("EPOCHS") == 1 else f"{size.get('EPOCHS')} epochs"
+def title(record: Record) -> str:
+    """The column of a record: machine, preset, what was changed, and whether the data is no real data."""
+    changed = [f"{name}={value}" for name, value in sorted(record.changed.items())]
+    return ", ".join(
+        [record.machine.name, record.preset, *changed, *(["SYNTHETIC data"] if record.dataset.synthetic else [])]
+    )

@@ -1,24 +1,38 @@
-"""Where the pictures of the results lie, and what they show: the table names those that have been drawn."""
+"""The pictures of the results: their files, and drawing them all anew."""
 
 import re
 from pathlib import Path
 
-from rosetta.report.columns import Column
+from rosetta import files, records
+from rosetta.catalog import Catalog
+from rosetta.kinds.kind import Curves, Dots
+from rosetta.report.columns import Column, TaskResults
 
 FOLDER = "pictures"  # below a results folder
-CAPTIONS = {
-    "epochs": "First epoch against steady epochs: the distance is what a framework compiles, tunes or warms up lazily. In the order of the catalog.",
-    "curves": "Learning curves, one line a seed. Tests between epochs are off the clock.",
-    "joules": "Training images a joule of the GPU, in the epochs after the first.",
-}
 
 
-def file_name(task: str, column: Column, kind: str) -> str:
-    words = f"{task} {column.title} {kind}".lower()
+def file_name(column: Column, chart: Dots | Curves) -> str:
+    words = f"{column.task.key} {column.title} {chart.name}".lower()
     return re.sub(r"[^a-z0-9_]+", "-", words) + ".svg"
 
 
-def drawn(results: Path, task: str, column: Column) -> dict[str, Path]:
-    """The pictures of a column that are there, by kind."""
-    files = {kind: results / FOLDER / file_name(task, column, kind) for kind in CAPTIONS}
-    return {kind: file for kind, file in files.items() if file.is_file()}
+def drawn(results: Path, column: Column) -> list[tuple[Dots | Curves, Path]]:
+    """The pictures of a column that are there."""
+    named = [(chart, results / FOLDER / file_name(column, chart)) for chart in column.task.kind.charts]
+    return [(chart, file) for chart, file in named if file.is_file()]
+
+
+def draw(catalog: Catalog, results: Path) -> list[Path]:
+    """Draw the pictures of all columns anew; returns their paths. Needs the optional extra ``site``."""
+    from rosetta.report import charts  # here, because a batch does without matplotlib
+
+    every = [record for _, record in records.read_all(results)]
+    written = []
+    for task in map(lambda key: TaskResults.of(catalog, key, every), catalog.tasks):
+        for column in task.columns:
+            for picture in charts.draw(task.rows, column):
+                written.append(results / FOLDER / file_name(column, picture.chart))
+                files.write_atomically(written[-1], picture.svg)
+    for old in set((results / FOLDER).glob("*.svg")) - set(written):
+        old.unlink()
+    return written

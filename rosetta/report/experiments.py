@@ -1,10 +1,9 @@
-"""Runs of one experiment with several seeds, and their figures together."""
+"""Which runs are one experiment: the same conditions, several seeds."""
 
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
-from rosetta.figures import Sample
 from rosetta.records import Record
 
 CPU = re.compile(r"cpu|numpy", re.IGNORECASE)  # in a device as the frameworks name it; Chainer calls the CPU @numpy
@@ -33,9 +32,5 @@ def current(records: Iterable[Record]) -> list[Record]:
     """
     records = list(records)
     today = condition(max(records, key=lambda record: (record.started, -(record.seed or 0))))
-    return sorted((one for one in records if condition(one) == today), key=lambda one: one.params.get("SEED", 0))
-
-
-def sample(records: Iterable[Record], metric: Callable[[Record], float | None]) -> Sample | None:
-    """One quantity of an experiment."""
-    return Sample.of(metric(record) for record in records)
+    same = [record for record in records if condition(record) == today]
+    return sorted(same, key=lambda record: record.params.get("SEED", 0))
