@@ -1,4 +1,4 @@
-"""What changed between two sets of records beyond noise: row by row of the same machine, task, preset and kind of data."""
+"""What changed between two sets of records beyond noise: row by row of the same machine, task and column."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -6,35 +6,30 @@ from functools import partial
 from math import sqrt
 
 from rosetta.compare.significance import apart, ratio
-from rosetta.figures import GIBIBYTES, KILOJOULES, PERCENT, SECONDS, Sample, Unit
+from rosetta.figures import Sample
+from rosetta.kinds import KINDS
+from rosetta.kinds.kind import Quantity
 from rosetta.records import Record
-from rosetta.report import samples
-from rosetta.tasks import UNTIMED
+from rosetta.report.experiments import current, on_cpu_despite_gpu
+from rosetta.tasks import PRESETS, UNTIMED
 
 FACTOR = 1.1
-STANDARD_ERRORS = 3  # of a single run's accuracy, either way
-# Parameters that need not agree: they do not change what a run does, or only what is off the clock
-FREE = {"SEED", "TARGET_ACCURACY", "TEST_EACH_EPOCH", "DATA_DIR"}
+STANDARD_ERRORS = 3  # of a share that a single run has, either way
 
 WORSE, BETTER, NEW, GONE, OTHER = "worse", "better", "new", "gone", "not comparable"
-KINDS = (WORSE, BETTER, NEW, GONE, OTHER)
+OUTCOMES = (WORSE, BETTER, NEW, GONE, OTHER)
 
 
 @dataclass(frozen=True, order=True)
 class Place:
-    """A column of the table."""
+    """A column of a task's table."""
 
     machine: str
     task: str
-    preset: str
-    synthetic: bool
-
-    @classmethod
-    def of(cls, record: Record) -> "Place":
-        return cls(record.machine.name, record.task, record.preset, record.dataset.synthetic)
+    column: str
 
     def __str__(self) -> str:
-        return f"{self.machine}, {self.task}, {self.preset}{', SYNTHETIC data' if self.synthetic else ''}"
+        return f"{self.machine}, {self.task}, {self.column}"
 
 
 @dataclass(frozen=True)
@@ -43,7 +38,7 @@ class Change:
 
     place: Place
     row: str
-    kind: str
+    outcome: str
     quantity: str = ""
     before: str = ""
     after: str = ""
@@ -58,142 +53,129 @@ class Comparison:
     changes: list[Change] = field(default_factory=list)
     rows: int = 0  # that both sides have under the same conditions
 
-    def of(self, *kinds: str) -> list[Change]:
-        return [change for change in self.changes if change.kind in kinds]
+    def of(self, *outcomes: str) -> list[Change]:
+        return [change for change in self.changes if change.outcome in outcomes]
 
 
-@dataclass(frozen=True)
-class Quantity:
-    """What is compared; less of it is better."""
-
-    name: str
-    values: Callable[[Record], Iterable[float | None]]
-    unit: Unit
-    least: float = 0.0  # what a change must come to: sampling and the start of a process are no finer
-    timed: bool = True
-    whole_run: bool = False  # the tests between the epochs are in it
-
-    def sample(self, runs: list[Record]) -> Sample | None:
-        return Sample.of(value for record in runs for value in self.values(record))
-
-
-QUANTITIES = (
-    Quantity("train", lambda record: [record.metrics.train_s], SECONDS),
-    Quantity("steady epoch", lambda record: record.metrics.epoch_s[1:], SECONDS),
-    Quantity("wall", lambda record: [record.metrics.wall_s], SECONDS, least=2.0, whole_run=True),
-    Quantity("energy", lambda record: [record.metrics.energy_j], KILOJOULES, whole_run=True),
-    Quantity("memory", lambda record: [record.metrics.peak_rss], GIBIBYTES, least=2**27, timed=False),
-)
-
-
-class Row:
+class Side:
     """A row of a column on one side: the runs of its current experiment, and those that did not succeed."""
 
     def __init__(self, records: list[Record]):
         succeeded = [record for record in records if record.status == "ok"]
-        self.runs = samples.current(succeeded) if succeeded else []
+        self.runs = current(succeeded) if succeeded else []
         self.failed = [record for record in records if record.status not in ("ok", "skipped")]
         self.skipped = [record for record in records if record.status == "skipped"]
+
+    @property
+    def first_figure(self) -> tuple[str, str]:
+        """Heading and text of the first main quantity of the runs."""
+        quantity = KINDS[self.runs[0].kind].main[0]
+        return quantity.heading, quantity.unit.all(quantity.sample(self.runs))
 
 
 def compare(before: Iterable[Record], after: Iterable[Record], factor: float = FACTOR) -> Comparison:
     """What changed from ``before`` to ``after``: by more than the factor, and more than the runs scatter."""
-    first, second, found = _rows(before), _rows(after), Comparison()
+    first, second, comparison = _sides(before), _sides(after), Comparison()
     for key in sorted(first.keys() | second.keys()):
-        one, two, change = first.get(key, Row([])), second.get(key, Row([])), partial(Change, *key)
-        found.changes += _status(one, two, change)
+        one, two, change = first.get(key, Side([])), second.get(key, Side([])), partial(Change, *key)
+        comparison.changes += _status(one, two, change)
         if one.runs and two.runs:
             differing = _conditions(one.runs[0], two.runs[0])
             if differing:
-                found.changes.append(change(OTHER, why=differing))
+                comparison.changes.append(change(OTHER, why=differing))
             else:
-                found.rows += 1
-                found.changes += _accuracies(one.runs, two.runs, factor, change)
-                found.changes += _figures(one.runs, two.runs, factor, change)
-    return found
+                comparison.rows += 1
+                comparison.changes += _figures(one.runs, two.runs, factor, change)
+    return comparison
 
 
-def _rows(records: Iterable[Record]) -> dict[tuple[Place, str], Row]:
+def _sides(records: Iterable[Record]) -> dict[tuple[Place, str], Side]:
     groups: dict[tuple[Place, str], list[Record]] = {}
     for record in records:
-        groups.setdefault((Place.of(record), record.name), []).append(record)
-    return {key: Row(group) for key, group in groups.items()}
+        if record.preset in PRESETS:
+            place = Place(record.machine.name, record.task, record.column)
+            groups.setdefault((place, record.name), []).append(record)
+    return {key: Side(group) for key, group in groups.items()}
 
 
-def _status(before: Row, after: Row, change: Maker) -> Iterator[Change]:
+def _status(before: Side, after: Side, change: Maker) -> Iterator[Change]:
     """A row that came, went, broke or was mended."""
     if after.failed and before.runs and not before.failed:
         yield change(WORSE, "status", "ok", after.failed[0].status, after.failed[0].error or "")
     elif before.failed and after.runs and not after.failed:
         yield change(BETTER, "status", before.failed[0].status, "ok")
     elif after.runs and not before.runs:
-        yield change(NEW, "accuracy", after=PERCENT.all(_accuracy(after.runs)))
+        heading, text = after.first_figure
+        yield change(NEW, heading, after=text)
     elif before.runs and not after.runs:
         reason = after.skipped[0].error if after.skipped else None
-        yield change(GONE, "accuracy", PERCENT.all(_accuracy(before.runs)), why=reason or "")
+        yield change(GONE, *before.first_figure, why=reason or "")
 
 
 def _conditions(before: Record, after: Record) -> str:
-    """The parameters in which two experiments differ, so that their figures cannot be compared; "" where they do not."""
+    """The parameters in which two experiments differ, so that their figures cannot be compared; "" where they do not.
+
+    A switch that one side does not have was off; any other parameter that it does not have did not exist yet.
+    """
     one, two = before.params | {"threads": before.threads}, after.params | {"threads": after.threads}
-    names = [name for name in one if name in two and name not in FREE and one[name] != two[name]]
-    return ", ".join(f"{name} {one[name]} and {two[name]}" for name in names)
+    differing = []
+    for name in [name for name in one | two if name not in KINDS[before.kind].free]:
+        values = one.get(name, False), two.get(name, False)
+        if values[0] != values[1] and (name in one and name in two or any(value is True for value in values)):
+            differing.append(f"{name} {values[0]} and {values[1]}")
+    return ", ".join(differing)
 
 
 def _figures(before: list[Record], after: list[Record], factor: float, change: Maker) -> Iterator[Change]:
     timed = before[0].preset != UNTIMED
-    same_tests = bool(before[0].metrics.epoch_accuracy) == bool(after[0].metrics.epoch_accuracy)
-    for quantity in QUANTITIES:
-        one, two = quantity.sample(before), quantity.sample(after)
-        if one is None or two is None or quantity.timed and not timed or quantity.whole_run and not same_tests:
+    for quantity in KINDS[before[0].kind].quantities:
+        one, two = quantity.all(before), quantity.all(after)
+        if quantity.better is None or one is None or two is None or quantity.timed and not timed:
             continue
-        why = apart(one, two, factor) if abs(two.median - one.median) >= quantity.least else None
-        if why:
+        if quantity.share_of:
+            judged = _share(quantity, before, after, factor)
+        else:
+            why = apart(one, two, factor) if abs(two.median - one.median) >= quantity.least else None
             times = ratio(one.median, two.median)
-            yield change(
-                WORSE if times > 1 else BETTER,
-                quantity.name,
-                quantity.unit.all(one),
-                quantity.unit.all(two),
-                f"{times:.2f} times; {why}{_moved(before[0], after[0])}",
-            )
+            more_is_worse = quantity.better == "less"
+            judged = why and ((times > 1) == more_is_worse, f"{times:.2f} times; {why}{_moved(before[0], after[0])}")
+        if judged:
+            worse, why = judged
+            shown = [quantity.unit.all(sample) for sample in (one, two)]
+            yield change(WORSE if worse else BETTER, quantity.heading, *shown, why)
 
 
-def _accuracies(before: list[Record], after: list[Record], factor: float, change: Maker) -> Iterator[Change]:
-    """Accuracy is near its ceiling: the factor is one of the error, 1 - accuracy."""
-    one, two = _accuracy(before), _accuracy(after)
-    if one is None or two is None:
-        return
-    errors = [Sample(tuple(1 - value for value in accuracy.values)) for accuracy in (one, two)]
+def _share(quantity: Quantity, before: list[Record], after: list[Record], factor: float) -> tuple[bool, str] | None:
+    """Whether a share became worse, and why; None for noise. Near its ceiling the factor is one of the error, 1 - share."""
+    one, two = quantity.sample(before), quantity.sample(after)
+    errors = [
+        Sample(tuple(1 - value if quantity.better == "more" else value for value in sample.values))
+        for sample in (one, two)
+    ]
     times = ratio(errors[0].median, errors[1].median)
     if min(len(one), len(two)) > 1:
         why = apart(*errors, factor)
+    elif 1 / factor <= times <= factor:
+        why = None
     else:
-        why = None if 1 / factor <= times <= factor else _beyond_the_test_set(one, two, before[0], after[0])
-    if why:
-        shown = [PERCENT.all(accuracy) for accuracy in (one, two)]
-        yield change(WORSE if times > 1 else BETTER, "accuracy", *shown, f"error {times:.2f} times; {why}")
+        why = _beyond_the_sample(one, two, *(run.params.get(quantity.share_of, 0) for run in (before[0], after[0])))
+    return (times > 1, f"error {times:.2f} times; {why}") if why else None
 
 
-def _beyond_the_test_set(one: Sample, two: Sample, before: Record, after: Record) -> str | None:
-    """A run without others beside it has an interval from the size of the test set alone."""
+def _beyond_the_sample(one: Sample, two: Sample, n_one: int, n_two: int) -> str | None:
+    """A run without others beside it has an interval from the number of trials that its share is of, and from nothing else."""
     intervals = []
-    for accuracy, record in ((one, before), (two, after)):
-        n = record.params.get("N_TEST", 0)
-        share = (accuracy.median * n + 1) / (n + 2)  # so that 0 and 1 have an error too
-        margin = STANDARD_ERRORS * sqrt(share * (1 - share) / (n + 2)) if len(accuracy) == 1 else 0.0
-        intervals.append((accuracy.low - margin, accuracy.high + margin))
+    for share, n in ((one, n_one), (two, n_two)):
+        p = (share.median * n + 1) / (n + 2)  # so that 0 and 1 have an error too
+        margin = STANDARD_ERRORS * sqrt(p * (1 - p) / (n + 2)) if len(share) == 1 else 0.0
+        intervals.append((share.low - margin, share.high + margin))
     (low, high), (other_low, other_high) = intervals
     if low <= other_high and other_low <= high:
         return None
     return f"n = 1: more than {STANDARD_ERRORS} standard errors of the test set, but seeds scatter more"
 
 
-def _accuracy(runs: list[Record]) -> Sample | None:
-    return samples.sample(runs, lambda record: record.metrics.accuracy)
-
-
 def _moved(before: Record, after: Record) -> str:
     """Whether the device explains it."""
-    was, now = samples.on_cpu_despite_gpu(before), samples.on_cpu_despite_gpu(after)
+    was, now = on_cpu_despite_gpu(before), on_cpu_despite_gpu(after)
     return "" if was == now else "; now on cpu" if now else "; no longer on cpu"

@@ -6,6 +6,7 @@ import tarfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from common.record import SCHEMA
 from rosetta import records
 from rosetta.errors import RosettaError
 from rosetta.files import parse
@@ -42,14 +43,11 @@ def _revision(name: str) -> Source:
     except subprocess.CalledProcessError:  # git's answer where nothing matches
         return Source(title, [])
     with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
-        return Source(
-            title,
-            [
-                parse(Record, archive.extractfile(member).read().decode(errors="replace"), f"{member.name} of {name}")
-                for member in archive
-                if member.isfile()
-            ],
-        )
+        files = [member for member in archive if member.isfile()]
+        texts = {file.name: archive.extractfile(file).read().decode(errors="replace") for file in files}
+    if any('"schema":' in text and f'"schema": {SCHEMA},' not in text for text in texts.values()):
+        raise RosettaError(f"the records at {title} are of an older schema than {SCHEMA}: name a later revision")
+    return Source(title, [parse(Record, text, f"{file} of {name}") for file, text in texts.items()])
 
 
 def _git(*arguments: str) -> bytes:

@@ -75,7 +75,11 @@ class Quantity:
         tried, sample = self._tried(runs), self.sample(runs)
         if sample is None:
             return "not reached" if self.tried and tried else ""
-        return self.unit.all(sample, of=len(tried) if self.tried else None) if self.spread else self.unit.one(sample.median)
+        return (
+            self.unit.all(sample, of=len(tried) if self.tried else None)
+            if self.spread
+            else self.unit.one(sample.median)
+        )
 
     def _tried(self, runs) -> list:
         return [record for record in runs if self.tried is None or self.tried(record.metrics)]

@@ -66,7 +66,12 @@ class Train(Kind):
     )
     details = (
         Quantity(
-            "to target", lambda m: m.target_s, SECONDS, spread=True, always=False, tried=lambda m: bool(m.epoch_accuracy)
+            "to target",
+            lambda m: m.target_s,
+            SECONDS,
+            spread=True,
+            always=False,
+            tried=lambda m: bool(m.epoch_accuracy),
         ),
         Quantity("first epoch", lambda m: m.first_epoch_s, SECONDS),
         Quantity(
@@ -98,7 +103,10 @@ class Train(Kind):
             "curves",
             "Learning curves, one line a seed. Tests between epochs are off the clock.",
             "epoch",
-            (Series("training loss", lambda m: m.loss), Series("test accuracy", lambda m: m.epoch_accuracy, share=True)),
+            (
+                Series("training loss", lambda m: m.loss),
+                Series("test accuracy", lambda m: m.epoch_accuracy, share=True),
+            ),
         ),
         Dots(
             "joules",

@@ -34,7 +34,9 @@ def make(catalog: Catalog, results: Path) -> dict[Path, str]:
     every = [record for _, record in records.read_all(results)]
     tasks = [TaskResults.of(catalog, key, every) for key in catalog.tasks]
     first = ROOT / "results.md" if results == RESULTS else results / "results.md"
-    pages = {first: _join(["# Results", GENERATED, MEANING, *(_overview(task, results, first.parent) for task in tasks)])}
+    pages = {
+        first: _join(["# Results", GENERATED, MEANING, *(_overview(task, results, first.parent) for task in tasks)])
+    }
     return pages | {results / f"{task.task.key}.md": _details(task, results) for task in tasks}
 
 
@@ -46,7 +48,9 @@ def _overview(task: TaskResults, results: Path, base: Path) -> str:
         "conformance": results / "conformance" / f"{key}.md",
     }
     ways = [
-        f"[{name}]({markdown.link(file, base)})" for name, file in others.items() if file.parent == results or file.is_file()
+        f"[{name}]({markdown.link(file, base)})"
+        for name, file in others.items()
+        if file.parent == results or file.is_file()
     ]
     parts = [f"## {task.task.title}", ", ".join(ways)]
     parts += [] if task.columns else ["No finished run yet."]

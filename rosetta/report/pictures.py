@@ -28,7 +28,8 @@ def draw(catalog: Catalog, results: Path) -> list[Path]:
 
     every = [record for _, record in records.read_all(results)]
     written = []
-    for task in map(lambda key: TaskResults.of(catalog, key, every), catalog.tasks):
+    for key in catalog.tasks:
+        task = TaskResults.of(catalog, key, every)
         for column in task.columns:
             for picture in charts.draw(task.rows, column):
                 written.append(results / FOLDER / file_name(column, picture.chart))
