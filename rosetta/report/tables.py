@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from rosetta.catalog import Row
 from rosetta.figures import Sample
-from rosetta.kinds.kind import Quantity
+from rosetta.kinds.kind import Kind, Quantity
 from rosetta.records import Record
 from rosetta.report.columns import Column, TaskResults, title
 from rosetta.report.experiments import on_cpu_despite_gpu
@@ -50,7 +50,7 @@ def overview(results: TaskResults, badges: dict[str, Cell] | None = None) -> Tab
         if badges is not None:
             cells.append(badges.get(row.name, Cell("absent" if row.facts.absent else "not verified")))
         for column in results.columns:
-            cells += [_figure(column, quantity, column.of(row)) for quantity in kind.main]
+            cells += [_figure(kind, quantity, column.of(row)) for quantity in kind.main]
         for source, key in reference:
             value = source.columns[key].get(row.name)
             text = kind.clocked.unit.one(value) if kind.clocked else str(value or "")
@@ -61,13 +61,13 @@ def overview(results: TaskResults, badges: dict[str, Cell] | None = None) -> Tab
 
 def details(results: TaskResults, column: Column) -> Table:
     """Every figure of one column."""
-    shown = [quantity for quantity in results.task.kind.quantities if quantity.has_column(column.records)]
-    rows = []
+    kind, rows = results.task.kind, []
+    shown = [quantity for quantity in kind.quantities if quantity.has_column(column.records)]
     for row in results.rows:
         runs = column.of(row)
         if runs:
             facts = [Cell(name(row), to=Executed(runs[0])), Cell(versions(runs[0])), Cell(runs[0].device or "")]
-            figures = [_figure(column, quantity, runs) for quantity in shown]
+            figures = [_figure(kind, quantity, runs) for quantity in shown]
             rows.append([*facts, *figures, Cell("record" if len(runs) == 1 else f"first of {len(runs)}", to=runs[0])])
     headings = ["framework", "versions", "device", *(quantity.heading for quantity in shown), "record"]
     return Table(column.title, headings, rows)
@@ -101,6 +101,22 @@ def unfinished(results: TaskResults) -> Table | None:
     return Table("Not finished", ["framework", "where", "status", "reason"], rows) if rows else None
 
 
+def of_framework(results: TaskResults, framework: str) -> Table:
+    """Every record of a framework with its main figures, measurements too."""
+    kind, rows = results.task.kind, []
+    for record in results.records:
+        if record.framework == framework:
+            seed = "" if record.seed is None else f", seed {record.seed}"
+            figures = [_figure(kind, quantity, [record]) for quantity in kind.main]
+            ways = [
+                Cell("notebook", to=Executed(record)) if record.notebook.executed else Cell(""),
+                Cell("record", to=record),
+            ]
+            rows.append([Cell(record.title + seed), Cell(title(record)), Cell(record.status), *figures, *ways])
+    headings = ["row", "where", "status", *(quantity.heading for quantity in kind.main), "executed", "record"]
+    return Table("Records", headings, rows)
+
+
 def notes(results: TaskResults) -> list[str]:
     """What a reader of the main table must know: rows that do less or cannot exist, and where the published figures are from."""
     titles: dict[str, list[str]] = {}
@@ -127,10 +143,10 @@ def versions(record: Record) -> str:
     return ", ".join(own + [f"{name} {version}" for name, version in record.cuda.items()])
 
 
-def _figure(column: Column, quantity: Quantity, runs: list[Record]) -> Cell:
+def _figure(kind: Kind, quantity: Quantity, runs: list[Record]) -> Cell:
     """A figure that leads to its record; marked where a GPU was there and not used."""
     text, sample = quantity.cell(runs), quantity.sample(runs)
-    if text and quantity is column.task.kind.clocked and on_cpu_despite_gpu(runs[0]):
+    if text and quantity is kind.clocked and on_cpu_despite_gpu(runs[0]):
         text += ", on cpu"
     return Cell(text, sample and sample.median, runs[0] if text else None)
 

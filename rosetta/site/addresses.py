@@ -5,26 +5,25 @@ from pathlib import Path
 from urllib.parse import quote
 
 from rosetta import records
+from rosetta.catalog import Row
 from rosetta.paths import NOTEBOOKS, RESULTS, ROOT
 from rosetta.records import Record
+from rosetta.report.tables import Executed
 
-RECORDS = "records"
-CONFORMANCE = "docs/conformance.html"
+INDEX, OVERVIEW, PROOF = "index.html", "results.html", "docs/same-network.html"
+OF_TASKS = ("compare", "concepts", "network", "results", "conformance")  # folders that hold a page a task
+
+
+def of_task(folder: str, task: str) -> str:
+    """A page that each task has one of; folder: one of ``OF_TASKS``."""
+    return f"{folder}/{task}.html"
 
 
 def compare(task: str, names: list[str] | None = None, role: str | None = None) -> str:
     """The compare page, or these columns at one step of it."""
     chosen = "+".join(quote(name, safe="") for name in names or [])
     fragment = chosen + (f"/{role}" if role else "")
-    return f"compare/{task}.html" + (f"#{fragment}" if fragment else "")
-
-
-def concepts(task: str) -> str:
-    return f"concepts/{task}.html"
-
-
-def network(task: str) -> str:
-    return f"network/{task}.html"
+    return of_task("compare", task) + (f"#{fragment}" if fragment else "")
 
 
 def framework(task: str, key: str) -> str:
@@ -40,35 +39,42 @@ def code(task: str, key: str) -> str:
     return f"code/{task}/{key}.js"
 
 
-def record(one: Record, suffix: str = ".json") -> str:
+def record(of: Record, suffix: str = ".json") -> str:
     """A file of a run: its record, or the executed notebook."""
-    return records.path(one, Path(RECORDS), suffix).as_posix()
+    return records.path(of, Path("records"), suffix).as_posix()
 
 
-def executed(one: Record) -> str | None:
+def executed(of: Record) -> str | None:
     """The page of the executed notebook; None where the run has left none."""
-    return record(one, ".html") if one.notebook.executed else None
+    return record(of, ".html") if of.notebook.executed else None
+
+
+def of_target(target: Row | Record | Executed | str | None) -> str | None:
+    """The page that a table's cell leads to, or its address on the web; None where there is none."""
+    match target:
+        case Row():
+            return None if target.facts.absent else framework(target.task, target.framework)
+        case Record():
+            return record(target)
+        case Executed():
+            return executed(target.record) or framework(target.record.task, target.record.framework)
+    return target
 
 
 def of_file(file: Path) -> str | None:
     """The page that a file of the repository became, from the root of the site; None for most."""
-    fixed = {
-        ROOT / "README.md": "index.html",
-        ROOT / "results.md": "results.html",
-        RESULTS / "conformance.md": "docs/conformance.html",
-    }
+    fixed = {ROOT / "README.md": INDEX, ROOT / "results.md": OVERVIEW}
+    folders = {RESULTS: "results", RESULTS / "conformance": "conformance", ROOT / "docs": "docs"}
     if file in fixed:
         return fixed[file]
-    if file.suffix == ".md" and file.parent == ROOT / "docs":
-        return network(file.stem) if is_definition(file) else f"docs/{file.stem}.html"
-    if file.suffix == ".ipynb" and file.parent.parent == NOTEBOOKS:
-        return framework(file.parent.name, file.stem)
+    if file.suffix == ".md" and file.parent in folders:
+        return f"{folders[file.parent]}/{file.stem}.html"
+    if file.parent.parent == NOTEBOOKS:
+        task = file.parent.name
+        if file.suffix == ".ipynb":
+            return framework(task, file.stem)
+        return of_task("network", task) if file.name == "README.md" else None
     return None
-
-
-def is_definition(document: Path) -> bool:
-    """Whether a page of docs/ defines the network of a task: it has the task's name."""
-    return (NOTEBOOKS / document.stem).is_dir()
 
 
 def root(href: str) -> str:
@@ -77,6 +83,8 @@ def root(href: str) -> str:
 
 
 def relative(target: str, href: str) -> str:
-    """An address from the root of the site, as a page writes it."""
+    """An address from the root of the site, as a page writes it; one on the web stays as it is."""
+    if "://" in target:
+        return target
     path, mark, fragment = target.partition("#")
     return Path(os.path.relpath(path, Path(href).parent)).as_posix() + mark + fragment

@@ -11,14 +11,13 @@ from rosetta import catalog as catalogs
 from rosetta import records
 from rosetta.catalog import Catalog, Framework
 from rosetta.errors import RosettaError
-from rosetta.paths import ROOT
+from rosetta.paths import RESULTS, ROOT
+from rosetta.report.tables import Cell
 from rosetta.site import addresses, compare, concept_table, frameworks, network, results
-from rosetta.site import task as tasks_of
+from rosetta.site.content import TaskContent
 from rosetta.site.pages import NAME, Link, Pages, home
-from rosetta.site.task import Task
-from rosetta.verify import conformance
+from rosetta.verify import conformance, kinds
 from rosetta.verify import page as conformance_page
-from rosetta.verify.levels import LEVELS
 
 ASSETS = Path(__file__).resolve().parent / "assets"
 MARK = ".rosetta-site"  # in a folder that holds a site, so that no other folder is ever emptied
@@ -30,38 +29,41 @@ def write(out: Path, folder: Path, repository: str | None) -> Path:
     repository: its address on the web, or None for that of the checkout's ``origin``. Returns the path of the first page.
     """
     catalog = catalogs.load()
-    found = [record for _, record in records.read_all(folder)]
-    verified = conformance.read(folder).rows
-    tasks = [tasks_of.make(catalog, key, found, verified) for key in catalog.tasks]
+    every = [record for _, record in records.read_all(folder)]
+    contents = [TaskContent.of(catalog, key, every, _badges(catalog, key, folder)) for key in catalog.tasks]
     with _replaced(out) as new:
         pages = Pages(
-            new,
-            repository or home(_git("remote", "get-url", "origin")),
-            _git("rev-parse", "--short", "HEAD"),
-            _navigation(tasks[0].key),
+            new, repository or home(_git("remote", "get-url", "origin")), _git("rev-parse", "--short", "HEAD")
         )
         shutil.copytree(ASSETS, new / "assets")
-        for task in tasks:
-            compare.write(pages, task)
-            concept_table.write(pages, task)
-            network.write(pages, task)
-            for key in task.frameworks:
-                frameworks.write(pages, task, key, folder)
-            for record in task.records:
-                frameworks.write_record(pages, record, folder)
-        results.write(pages, tasks)
-        _index(pages, tasks, _documents(pages, catalog, folder))
-    return out / "index.html"
+        for content in contents:
+            compare.write(pages, content)
+            concept_table.write(pages, content)
+            network.write(pages, content)
+            for key in content.frameworks:
+                others = [other for other in contents if key in other.frameworks and other is not content]
+                frameworks.write(pages, content, key, others, folder)
+            for record in content.results.records:
+                frameworks.write_record(pages, content, record, folder)
+            _document(pages, *_conformance(catalog, content.key, folder), "Conformance", content)
+        results.write(pages, contents)
+        documents = [
+            _document(pages, file, file.read_text(encoding="utf-8"), "Proof" if file.stem == "same-network" else "")
+            for file in sorted((ROOT / "docs").glob("*.md"))
+        ]
+        _index(pages, contents, documents)
+    return out / addresses.INDEX
 
 
-def _navigation(task: str) -> list[Link]:
-    return [
-        Link("Compare", addresses.compare(task)),
-        Link("Concepts", addresses.concepts(task)),
-        Link("Network", addresses.network(task)),
-        Link("Results", results.PAGE),
-        Link("Proof", "docs/same-network.html"),
-    ]
+def _badges(catalog: Catalog, key: str, folder: Path) -> dict[str, Cell]:
+    """By row, how many levels it passes."""
+    levels = len(kinds.proof(catalog.task(key).kind_name).LEVELS)
+    badges = {}
+    for row in conformance.read(folder, key).rows:
+        passed = sum(finding.passed for finding in row.findings)
+        way, badge = addresses.of_task("conformance", key), "good" if row.passed else "bad"
+        badges[row.name] = Cell(f"{passed} of {levels} levels", to=way, badge=badge)
+    return badges
 
 
 @contextmanager
@@ -93,52 +95,35 @@ def _git(*arguments: str) -> str | None:
     return done.stdout.strip()
 
 
-def _documents(pages: Pages, catalog: Catalog, folder: Path) -> list[Link]:
-    """Every page of docs/ but the definitions of networks, and the conformance page of these records."""
-    files = [file for file in sorted((ROOT / "docs").glob("*.md")) if not addresses.is_definition(file)]
-    sources = {file: file.read_text(encoding="utf-8") for file in files}
-    sources[ROOT / "results" / "conformance.md"] = conformance_page.page(catalog, folder)
-    links = []
-    for source, text in sources.items():
-        href = addresses.of_file(source)
-        title = text.partition("\n")[0].removeprefix("# ")
-        here = "Proof" if source.stem == "same-network" else ""
-        pages.write(href, "document.html", title, here, body=pages.markup(text, source, href))
-        links.append(Link(title, href))
-    return links
+def _conformance(catalog: Catalog, key: str, folder: Path) -> tuple[Path, str]:
+    """The page of these records, and the file of the repository that it stands for."""
+    return RESULTS / "conformance" / f"{key}.md", conformance_page.page(catalog, key, folder)
 
 
-def _index(pages: Pages, tasks: list[Task], documents: list[Link]) -> None:
-    pages.write(
-        "index.html",
-        "index.html",
-        NAME,
-        tasks=[
-            {
-                "title": task.title,
-                "compare": addresses.compare(task.key),
-                "concepts": addresses.concepts(task.key),
-                "network": addresses.network(task.key),
-                "n_concepts": len(task.concepts),
-                "conformance": _proof(task),
-                "frameworks": [
-                    {
-                        "href": addresses.framework(task.key, key),
-                        "title": framework.title,
-                        "years": _years(framework),
-                    }
-                    for key, framework in task.frameworks.items()
-                ],
-            }
-            for task in tasks
-        ],
-        pages=documents,
-    )
+def _document(pages: Pages, source: Path, text: str, here: str, content: TaskContent | None = None) -> Link:
+    """A page of Markdown."""
+    href, title = addresses.of_file(source), text.partition("\n")[0].removeprefix("# ")
+    body = pages.markup(text, source, href)
+    pages.write(href, "document.html", title, here, content and content.task, body=body)
+    return Link(title, href)
 
 
-def _proof(task: Task) -> str:
-    passed = sum(one.passed for one in task.verified.values())
-    return f"{passed} of {len(task.rows)} rows pass all {len(LEVELS)} levels against the reference in NumPy"
+def _index(pages: Pages, contents: list[TaskContent], documents: list[Link]) -> None:
+    tasks = [
+        {
+            "task": content.task,
+            "pages": {folder: addresses.of_task(folder, content.key) for folder in addresses.OF_TASKS},
+            "n_concepts": len(content.concepts),
+            "n_rows": len(content.rows),
+            "n_proven": sum(badge.badge == "good" for badge in content.badges.values()),
+            "frameworks": [
+                (addresses.framework(content.key, key), framework.title, _years(framework))
+                for key, framework in content.frameworks.items()
+            ],
+        }
+        for content in contents
+    ]
+    pages.write(addresses.INDEX, "index.html", NAME, "Tasks", tasks=tasks, documents=documents)
 
 
 def _years(framework: Framework) -> str:

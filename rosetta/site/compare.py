@@ -3,18 +3,17 @@
 import json
 
 from rosetta.catalog import Row
-from rosetta.paths import ROOT
-from rosetta.roles import ROLES
 from rosetta.site import addresses, highlight
+from rosetta.site.content import TaskContent
 from rosetta.site.pages import Pages
 from rosetta.site.programs import REFERENCE, Program
-from rosetta.site.task import Task
 
 FIRST = 2  # columns that the page begins with
 
 
-def write(pages: Pages, task: Task) -> None:
-    href = addresses.compare(task.key)
+def write(pages: Pages, content: TaskContent) -> None:
+    href, task = addresses.of_task("compare", content.key), content.task
+    definition = addresses.relative(addresses.of_task("network", task.key), href)
     rows = {
         row.name: {
             "title": row.title,
@@ -22,33 +21,35 @@ def write(pages: Pages, task: Task) -> None:
             "page": addresses.relative(addresses.framework(row.task, row.framework), href),
             "injected": _injected(row),
         }
-        for row in task.rows
+        for row in content.rows
     }
-    rows[REFERENCE] = {
-        "title": "Reference in NumPy",
-        "program": REFERENCE,
-        "page": addresses.relative(addresses.network(task.key), href),
-        "injected": [],
-    }
-    for program in (*task.programs.values(), task.reference):
-        _code(pages, task, program)
+    if content.reference:
+        rows[REFERENCE] = {
+            "title": "Reference in NumPy",
+            "program": REFERENCE,
+            "page": definition,
+            "injected": [],
+        }
+    for program in filter(None, (*content.programs.values(), content.reference)):
+        _code(pages, content, program)
+    plain = [row.name for row in content.rows if row.variant is None] or list(rows)
     pages.write(
         href,
         "compare.html",
         f"Compare: {task.title}",
         "Compare",
-        task={
-            "key": task.key,
-            "title": task.title,
-            "definition": addresses.relative(addresses.network(task.key), href),
-        },
-        first="+".join([row.name for row in task.rows if row.variant is None][:FIRST]),
+        task,
+        definition=definition,
+        first="+".join(plain[:FIRST]),
         roles=[
-            {"name": role.name, "heading": role.heading, "about": pages.markup(role.about, ROOT / "README.md", href)}
-            for role in ROLES
+            {
+                "name": role.name,
+                "heading": role.heading,
+                "about": pages.markup(task.about.get(role.name, ""), task.folder / "task.toml", href),
+            }
+            for role in task.kind.roles
         ],
         rows=rows,
-        options=[{"name": name, "title": row["title"]} for name, row in rows.items()],
     )
 
 
@@ -60,15 +61,14 @@ def _injected(row: Row) -> list[str]:
     return highlight.lines(f"\n# {row.title}:\n{given}")
 
 
-def _code(pages: Pages, task: Task, program: Program) -> None:
+def _code(pages: Pages, content: TaskContent, program: Program) -> None:
     """One program as a script that hands it to the compare page: pages opened from a disk may load nothing else."""
-    page, network = addresses.compare(task.key), addresses.network(task.key)
-    content = {
-        section.role: {
-            "note": pages.markup(section.note, program.path, page),
-            "code": highlight.lines(section.code, task.constants, addresses.relative(network, page)),
-        }
-        for section in program.sections
-    }
-    text = f"rosetta.add({json.dumps(program.key)}, {json.dumps(content, ensure_ascii=False)});\n"
-    pages.save(addresses.code(task.key, program.key), text)
+    page = addresses.of_task("compare", content.key)
+    network = addresses.relative(addresses.of_task("network", content.key), page)
+    steps: dict[str, list[dict]] = {}
+    for section in program.sections:
+        note = pages.markup(section.note, program.path, page)
+        code = highlight.lines(section.code, content.constants, network)
+        steps.setdefault(section.role, []).append({"note": note, "code": code})
+    text = f"rosetta.add({json.dumps(program.key)}, {json.dumps(steps, ensure_ascii=False)});\n"
+    pages.save(addresses.code(content.key, program.key), text)

@@ -3,51 +3,53 @@
 from markupsafe import Markup
 
 from rosetta.errors import RosettaError
-from rosetta.paths import ROOT
 from rosetta.site import addresses, concepts, highlight
+from rosetta.site.content import TaskContent
 from rosetta.site.pages import Pages
 from rosetta.site.programs import Program
-from rosetta.site.task import Task
 
 
-def write(pages: Pages, task: Task) -> None:
-    href = addresses.concepts(task.key)
-    for program in task.programs.values():
-        strange = concepts.unknown(program, task.concepts)
+def write(pages: Pages, content: TaskContent) -> None:
+    href, file = addresses.of_task("concepts", content.key), content.task.folder / "concepts.toml"
+    for program in content.programs.values():
+        strange = concepts.unknown(program, content.concepts)
         if strange:
             raise RosettaError(
-                f"{program.path.name} marks concepts that concepts.toml does not have: {', '.join(strange)}"
+                f"{program.path.name} marks concepts that {file.name} does not have: {', '.join(strange)}"
             )
-    titles = {key: framework.title for key, framework in task.frameworks.items()}
     pages.write(
         href,
         "concepts.html",
-        f"Concepts: {task.title}",
+        f"Concepts: {content.task.title}",
         "Concepts",
-        task={"title": task.title},
+        content.task,
         frameworks=[
-            {"key": key, "title": title, "href": addresses.relative(addresses.framework(task.key, key), href)}
-            for key, title in titles.items()
+            {
+                "key": key,
+                "title": framework.title,
+                "href": addresses.relative(addresses.framework(content.key, key), href),
+            }
+            for key, framework in content.frameworks.items()
         ],
         concepts=[
             {
                 "key": key,
                 "title": concept.title,
-                "about": pages.markup(concept.about, ROOT / "README.md", href),
-                "cells": [_concept(task, program, titles[name], key, href) for name, program in task.programs.items()],
+                "about": pages.markup(concept.about, file, href),
+                "cells": [_cell(content, program, key, href) for program in content.programs.values()],
             }
-            for key, concept in task.concepts.items()
+            for key, concept in content.concepts.items()
         ],
     )
 
 
-def _concept(task: Task, program: Program, title: str, concept: str, href: str) -> dict:
-    found = concepts.excerpts(program, concept)
-    name = next(row.name for row in task.rows if row.framework == program.key)
-    place = addresses.compare(task.key, [name], found[0].role) if found else None
+def _cell(content: TaskContent, program: Program, concept: str, href: str) -> dict:
+    excerpts = concepts.excerpts(program, concept)
+    name = content.of_framework(program.key)[0].name
+    place = addresses.compare(content.key, [name], excerpts[0].role) if excerpts else None
     return {
         "framework": program.key,
-        "title": title,
-        "parts": [{"lines": [Markup(line) for line in highlight.lines(one.code)]} for one in found],
-        "href": addresses.relative(place, href) if place else None,
+        "title": content.frameworks[program.key].title,
+        "parts": [[Markup(line) for line in highlight.lines(excerpt.code)] for excerpt in excerpts],
+        "href": place and addresses.relative(place, href),
     }

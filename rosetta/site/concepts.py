@@ -1,26 +1,29 @@
 """The concept table: for each concept and framework the lines of its notebook that the notebook's own markers name."""
 
 import re
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import dedent
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import RootModel
 
+from rosetta import files
 from rosetta.errors import RosettaError
+from rosetta.files import Strict
 from rosetta.site.programs import Program, Section
 
 ALIGNED = re.compile(r" {3,}#")  # a comment that is far to the right only because others are
 
 
-class Concept(BaseModel):
+class Concept(Strict):
     """An entry of a task's ``concepts.toml``. ``about``: Markdown."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     title: str
     about: str
+
+
+class Concepts(RootModel[dict[str, Concept]]):
+    """``concepts.toml``."""
 
 
 @dataclass(frozen=True)
@@ -33,14 +36,7 @@ class Excerpt:
 
 def read(file: Path) -> dict[str, Concept]:
     """The concepts of a task, in order; none where it has no such file."""
-    if not file.is_file():
-        return {}
-    try:
-        return {
-            key: Concept.model_validate(value) for key, value in tomllib.loads(file.read_text(encoding="utf-8")).items()
-        }
-    except (tomllib.TOMLDecodeError, ValidationError) as error:
-        raise RosettaError(f"{file.name} is not valid: {str(error).splitlines()[0]}") from None
+    return files.load(Concepts, file, missing=Concepts({})).root
 
 
 def excerpts(program: Program, concept: str) -> list[Excerpt]:

@@ -1,4 +1,4 @@
-"""A framework's own page: what it is, how it is installed here, its records, conformance and lessons; and its executed notebooks."""
+"""A framework's page in one task: what it is, how it is installed here, its records, conformance and lessons; and its executed notebooks."""
 
 import re
 from dataclasses import dataclass
@@ -7,16 +7,16 @@ from pathlib import Path
 from markupsafe import Markup
 
 from rosetta import records
-from rosetta.catalog import PRESETS, Framework, Row
-from rosetta.paths import NOTEBOOKS, ROOT, from_root
+from rosetta.catalog import Framework, Row
+from rosetta.paths import ROOT, from_root
 from rosetta.records import Record
-from rosetta.report.figures import PERCENT, SECONDS
-from rosetta.roles import ROLES
+from rosetta.report import tables
 from rosetta.run import environments
-from rosetta.site import addresses, executed, highlight, results
+from rosetta.site import addresses, executed, highlight
+from rosetta.site.content import TaskContent
 from rosetta.site.pages import Link, Pages
 from rosetta.site.programs import REFERENCE
-from rosetta.site.task import Task
+from rosetta.tasks import PRESETS
 
 LESSONS = ROOT / "docs" / "lessons.md"
 LESSON = re.compile(r"^- \*\*(?P<names>[^*]+)\*\*.*(?:\n  .*)*", re.MULTILINE)
@@ -32,26 +32,24 @@ class Installed:
     packages: str
 
 
-def write(pages: Pages, task: Task, key: str, folder: Path) -> None:
-    """folder: where the records lie."""
-    framework, program, href = task.frameworks[key], task.programs[key], addresses.framework(task.key, key)
-    rows = task.of(key)
-    path = from_root(program.path)
-    copy = addresses.notebook(task.key, key)
+def write(pages: Pages, content: TaskContent, key: str, others: list[TaskContent], folder: Path) -> None:
+    """others: the tasks that have a page of this framework too. folder: where the records lie."""
+    task, framework, program = content.task, content.frameworks[key], content.programs[key]
+    href, rows = addresses.framework(task.key, key), content.of_framework(key)
+    path, copy = from_root(program.path), addresses.notebook(task.key, key)
     pages.save(copy, program.path.read_text(encoding="utf-8"))
-    lessons = _lessons(framework.title, LESSONS.read_text(encoding="utf-8"))
-    constants = addresses.relative(addresses.network(task.key), href)
-    found = [record for record in task.records if record.framework == key]
-    shown = _most_telling(found)
+    constants = addresses.relative(addresses.of_task("network", task.key), href)
+    own = [record for record in content.results.records if record.framework == key]
+    shown = _most_telling(own)
+    headings = {role.name: role.heading for role in task.kind.roles}
     pages.write(
         href,
         "framework.html",
         framework.title,
-        framework={
-            "title": framework.title,
-            "state": _state(framework),
-            "homepage": framework.homepage,
-        },
+        "",
+        task,
+        framework=framework,
+        state=_state(framework),
         intro=pages.markup(program.intro, program.path, href),
         environments=_installed(rows),
         notebook={
@@ -61,73 +59,78 @@ def write(pages: Pages, task: Task, key: str, folder: Path) -> None:
             "source": f"{pages.repository}/blob/main/{path}" if pages.colab else None,
             "colab": f"{pages.colab}{path}" if pages.colab else None,
         },
-        compare=_comparisons(task, rows, href),
-        records=_record_rows(found, href),
-        conformance=[
-            {"title": row.title, "text": cell.text, "badge": cell.badge or ""}
-            for row in rows
-            if (cell := results.badge(task.verified.get(row.name)))
+        compare=_comparisons(content, rows, href),
+        others=[
+            Link(other.task.title, addresses.relative(addresses.framework(other.key, key), href)) for other in others
         ],
-        lessons=[pages.markup(lesson, LESSONS, href) for lesson in lessons],
+        records=tables.of_framework(content.results, key),
+        conformance=[(row.title, content.badges[row.name]) for row in rows if row.name in content.badges],
+        lessons=[
+            pages.markup(lesson, LESSONS, href)
+            for lesson in _lessons(framework.title, LESSONS.read_text(encoding="utf-8"))
+        ],
         executed=shown
         and {
-            "body": _executed(pages, shown, records.path(shown, folder).parent / shown.notebook.executed, href),
+            "body": _executed(pages, content, shown, folder, href),
             "where": f"{shown.title} on {shown.machine.name}, {shown.preset}, {shown.started:%Y-%m-%d}",
         },
         sections=[
             {
-                "role": role.name,
-                "heading": role.heading,
+                "heading": headings[section.role],
                 "note": pages.markup(section.note, program.path, href),
-                "code": [Markup(line) for line in highlight.lines(section.code, task.constants, constants)],
+                "code": [Markup(line) for line in highlight.lines(section.code, content.constants, constants)],
             }
-            for role, section in zip(ROLES, program.sections)
+            for section in program.sections
         ],
     )
 
 
-def _comparisons(task: Task, rows: list[Row], href: str) -> list[Link]:
+def _comparisons(content: TaskContent, rows: list[Row], href: str) -> list[Link]:
     """Ways to the compare page: with the reference, with the first other framework, and among the framework's own variants."""
-    other = next((row for row in task.rows if row.framework != rows[0].framework and row.variant is None), None)
-    chosen = [("with the reference", [rows[0].name, REFERENCE])]
+    first = rows[0].name
+    chosen = [("with the reference", [first, REFERENCE])] if content.reference else []
+    other = next((row for row in content.rows if row.framework != rows[0].framework and row.variant is None), None)
     if other:
-        chosen.append((f"with {other.title}", [rows[0].name, other.name]))
+        chosen.append((f"with {other.title}", [first, other.name]))
     if len(rows) > 1:
         chosen.append(("its variants", [row.name for row in rows][:4]))
-    return [Link(title, addresses.relative(addresses.compare(task.key, names), href)) for title, names in chosen]
+    return [Link(title, addresses.relative(addresses.compare(content.key, names), href)) for title, names in chosen]
 
 
-def write_record(pages: Pages, record: Record, folder: Path) -> None:
+def write_record(pages: Pages, content: TaskContent, record: Record, folder: Path) -> None:
     """The record as it is, and the executed notebook as a file and as a page."""
     source = records.path(record, folder)
     pages.save(addresses.record(record), source.read_text(encoding="utf-8"))
-    if not record.notebook.executed:
+    href = addresses.executed(record)
+    if href is None:
         return
-    notebook, href = source.parent / record.notebook.executed, addresses.executed(record)
-    pages.save(addresses.record(record, ".ipynb"), notebook.read_text(encoding="utf-8"))
+    copy = addresses.record(record, ".ipynb")
+    pages.save(copy, (source.parent / record.notebook.executed).read_text(encoding="utf-8"))
     pages.write(
         href,
         "executed.html",
         f"{record.title} on {record.machine.name}",
+        "",
+        content.task,
         framework=addresses.relative(addresses.framework(record.task, record.framework), href),
-        record={"title": record.title, "machine": record.machine.name, "preset": record.preset},
+        record=record,
         json=Path(addresses.record(record)).name,
-        ipynb=Path(addresses.record(record, ".ipynb")).name,
-        body=_executed(pages, record, notebook, href),
+        ipynb=Path(copy).name,
+        body=_executed(pages, content, record, folder, href),
     )
 
 
-def _executed(pages: Pages, record: Record, notebook: Path, href: str) -> Markup:
+def _executed(pages: Pages, content: TaskContent, record: Record, folder: Path, href: str) -> Markup:
     """An executed notebook for the page at href. Its links were written where its source lies."""
-    source = NOTEBOOKS / record.task / notebook.name
-    return executed.body(notebook, lambda text: pages.markup(text, source, href))
+    notebook = records.path(record, folder).parent / record.notebook.executed
+    return executed.body(notebook, lambda text: pages.markup(text, content.task.folder / notebook.name, href))
 
 
-def _most_telling(found: list[Record]) -> Record | None:
+def _most_telling(own: list[Record]) -> Record | None:
     """Of the runs that left an executed notebook the longest on real data, and of those the newest."""
-    there = [one for one in found if one.status == "ok" and one.notebook.executed and one.preset in PRESETS]
-    order = [(not one.dataset.synthetic, PRESETS.index(one.preset), one.started) for one in there]
-    return there[order.index(max(order))] if there else None
+    there = [one for one in own if one.status == "ok" and one.notebook.executed and one.preset in PRESETS]
+    order = lambda one: (not one.dataset.synthetic, PRESETS.index(one.preset), one.started)  # noqa: E731
+    return max(there, key=order, default=None)
 
 
 def _state(framework: Framework) -> str:
@@ -139,12 +142,12 @@ def _state(framework: Framework) -> str:
 
 def _installed(rows: list[Row]) -> list[Installed]:
     """An entry for each environment that the rows run in, with the pins of what it was made for."""
-    found = []
+    installed = []
     for name in dict.fromkeys(row.environment for row in rows):
         loaded = environments.load(name)
         titles = ", ".join(row.title for row in rows if row.environment == name)
-        found.append(Installed(titles, name, loaded.recipe.python, ", ".join(_asked_for(loaded.folder))))
-    return found
+        installed.append(Installed(titles, name, loaded.recipe.python, ", ".join(_asked_for(loaded.folder))))
+    return installed
 
 
 def _asked_for(folder: Path) -> list[str]:
@@ -161,27 +164,3 @@ def _lessons(title: str, text: str) -> list[str]:
         for match in LESSON.finditer(text)
         if any(name.strip() in title for name in match["names"].split(","))
     ]
-
-
-def _record_rows(found: list[Record], href: str) -> list[dict]:
-    """The table of a framework's records, for the page at href."""
-    return [
-        {
-            "title": record.title + ("" if record.seed is None else f", seed {record.seed}"),
-            "label": f"{record.title} on {record.machine.name}, {record.preset}",
-            "machine": record.machine.name,
-            "preset": record.preset + (", synthetic" if record.dataset.synthetic else ""),
-            "status": record.status,
-            "accuracy": PERCENT.one(record.metrics.accuracy),
-            "accuracy_value": record.metrics.accuracy or "",
-            "train": SECONDS.one(record.metrics.train_s),
-            "train_value": record.metrics.train_s or "",
-            "executed": _relative(addresses.executed(record), href),
-            "json": _relative(addresses.record(record), href),
-        }
-        for record in found
-    ]
-
-
-def _relative(target: str | None, href: str) -> str | None:
-    return None if target is None else addresses.relative(target, href)

@@ -1,33 +1,31 @@
-"""The page that defines a task's network: layers, constants, weights."""
+"""The page that defines a task: its text, constants and weights."""
 
-import importlib
 from math import prod
 
-from rosetta.paths import ROOT
 from rosetta.site import addresses
+from rosetta.site.content import TaskContent
 from rosetta.site.pages import Pages
 from rosetta.site.programs import REFERENCE
-from rosetta.site.task import Task
 
 
-def write(pages: Pages, task: Task) -> None:
-    href = addresses.network(task.key)
-    params = importlib.import_module(f"common.params.{task.params}")
-    shapes = params.WEIGHT_SHAPES
-    source = ROOT / "docs" / f"{task.key}.md"
-    constants = [
-        {"name": name, "value": getattr(params, name), "about": about}
-        for name, about in task.constants.items()
-        if isinstance(getattr(params, name), int | float)
-    ]
+def write(pages: Pages, content: TaskContent) -> None:
+    href, params, source = (
+        addresses.of_task("network", content.key),
+        content.task.params,
+        content.task.folder / "README.md",
+    )
+    definition = source.read_text(encoding="utf-8") if source.is_file() else f"# {content.task.title}"
+    shapes = getattr(params, "WEIGHT_SHAPES", {})
+    values = content.task.constants()
     pages.write(
         href,
         "network.html",
-        f"Network: {task.title}",
+        f"Network: {content.task.title}",
         "Network",
-        definition=pages.markup(source.read_text(encoding="utf-8"), source, href),
-        constants=constants,
+        content.task,
+        definition=pages.markup(definition, source, href),
+        constants=[{"name": name, "value": values[name], "about": content.constants.get(name, "")} for name in values],
         weights=[{"name": name, "shape": shape, "size": prod(shape)} for name, shape in shapes.items()],
         total=sum(map(prod, shapes.values())),
-        compare=addresses.relative(addresses.compare(task.key, [REFERENCE]), href),
+        compare=content.reference and addresses.relative(addresses.compare(content.key, [REFERENCE]), href),
     )

@@ -11,6 +11,7 @@ from markupsafe import Markup
 
 from rosetta.paths import ROOT
 from rosetta.site import addresses, prose
+from rosetta.tasks import Task
 
 NAME = "Deep Learning Rosetta Stone"
 GITHUB = re.compile(r"(?:https://|git@|ssh://git@)github\.com[:/](?P<name>[^/]+/[^/]+?)(?:\.git)?/?$")
@@ -35,7 +36,6 @@ class Pages:
     out: Path
     repository: str | None
     commit: str | None
-    navigation: list[Link]
     _templates: Environment = field(init=False)
 
     def __post_init__(self):
@@ -50,7 +50,11 @@ class Pages:
             "name": NAME,
             "repository": self.repository,
             "commit": self.commit,
-            "navigation": self.navigation,
+            "navigation": [
+                Link("Tasks", addresses.INDEX),
+                Link("Results", addresses.OVERVIEW),
+                Link("Proof", addresses.PROOF),
+            ],
         }
 
     @property
@@ -59,11 +63,29 @@ class Pages:
         found = GITHUB.match(self.repository or "")
         return f"https://colab.research.google.com/github/{found['name']}/blob/main/" if found else None
 
-    def write(self, href: str, template: str, title: str, here: str = "", **context: Any) -> None:
-        """Render a template to a page. href: of the page, from the root of the site; here: its entry of the navigation."""
-        page = self._templates.get_template(template)
-        text = page.render(root=addresses.root(href), title=title, here=here, **context)
-        self.save(href, text)
+    def write(
+        self, href: str, template: str, title: str, here: str = "", task: Task | None = None, **context: Any
+    ) -> None:
+        """Render a template to a page. href: of the page, from the root of the site; here: its entry of the navigation.
+
+        task: whose page it is; the navigation then leads to that task's other pages.
+        """
+        context |= {
+            "root": addresses.root(href),
+            "title": title,
+            "here": here,
+            "task": task,
+            "of_task": [Link(folder.capitalize(), addresses.of_task(folder, task.key)) for folder in addresses.OF_TASKS]
+            if task
+            else [],
+            "address": partial(self._address, href),
+        }
+        self.save(href, self._templates.get_template(template).render(context))
+
+    def _address(self, href: str, target: Any) -> str | None:
+        """What a table's cell leads to, seen from a page."""
+        found = addresses.of_target(target)
+        return found and addresses.relative(found, href)
 
     def save(self, href: str, text: str) -> None:
         target = self.out / href

@@ -7,7 +7,7 @@ from pathlib import Path
 import nbformat
 
 from rosetta.errors import RosettaError
-from rosetta.roles import NAMES
+from rosetta.kinds import Kind
 
 REFERENCE = "reference"  # its key among the programs
 STEP = re.compile(r"^# ---- \[(?P<role>\w+)\] (?P<note>.*)$", re.MULTILINE)  # how the reference marks its steps
@@ -31,44 +31,45 @@ class Program:
     sections: tuple[Section, ...]
 
 
-def notebook(path: Path) -> Program:
-    """A notebook as its sections. Raises RosettaError where it does not keep to the order of cells that all share."""
+def notebook(path: Path, kind: Kind) -> Program:
+    """A notebook as its sections. Raises RosettaError where its cells do not have the roles of its kind, in their order."""
     try:
         cells = nbformat.read(path, as_version=4).cells
     except (OSError, ValueError, nbformat.ValidationError) as error:
         raise RosettaError(f"{path.name} is not a notebook: {str(error).splitlines()[0]}") from None
     notes = [cell.source for cell in cells if cell.cell_type == "markdown"]
     code = [cell for cell in cells if cell.cell_type == "code"]
-    tags = [cell.metadata.get("tags", []) for cell in code]
-    if tags != [[name] for name in NAMES] or len(notes) != len(NAMES) + 1:
+    tags = [tag for cell in code for tag in cell.metadata.get("tags", [])]
+    many = {role.name for role in kind.roles if role.many}
+    steps = [tag for place, tag in enumerate(tags) if tag not in many or tags[place - 1 : place] != [tag]]
+    if steps != list(kind.names) or not len(tags) == len(code) == len(notes) - 1:
         raise RosettaError(
-            f"{path.name} has not one code cell for each of {', '.join(NAMES)}, each with a text above it"
+            f"{path.name} has not one code cell for each of {', '.join(kind.names)}, each with a text above it"
         )
     sections = (
-        Section(name, _body(note), cell.source, dict(cell.metadata.get("concepts", {})))
-        for name, note, cell in zip(NAMES, notes[1:], code)
+        Section(tag, note if tag in many else _body(note), cell.source, dict(cell.metadata.get("concepts", {})))
+        for tag, note, cell in zip(tags, notes[1:], code)
     )
     return Program(path.stem, path, _body(notes[0]), tuple(sections))
 
 
-def reference(module: Path, params: Path) -> Program:
+def reference(module: Path, params: Path, kind: Kind) -> Program:
     """The reference as sections: its file is cut at comments ``# ---- [role] what follows``; the constants stand in their own file."""
     text = module.read_text(encoding="utf-8")
     marks = list(STEP.finditer(text))
-    wrong = [mark["role"] for mark in marks if mark["role"] not in NAMES]
+    wrong = [mark["role"] for mark in marks if mark["role"] not in kind.names]
     if not marks or wrong:
         raise RosettaError(f"{module.name} marks no steps, or one that is none: {', '.join(wrong)}")
     intro, head = _docstring(text[: marks[0].start()])
-    found = {"parameters": Section("parameters", *_docstring(params.read_text(encoding="utf-8")))}
-    found["setup"] = Section("setup", "", head)
+    sections = {"parameters": Section("parameters", *_docstring(params.read_text(encoding="utf-8")))}
+    sections["setup"] = Section("setup", "", head)
     for mark, after in zip(marks, [*marks[1:], None]):
+        role, note = mark["role"], mark["note"].strip()
         code = text[mark.end() : after.start() if after else None].strip("\n")
-        earlier = found.get(mark["role"])
-        note = mark["note"].strip()
-        if earlier:
+        if earlier := sections.get(role):
             note, code = f"{earlier.note} {note}", f"{earlier.code}\n\n\n{code}"
-        found[mark["role"]] = Section(mark["role"], note, code)
-    return Program(REFERENCE, module, intro, tuple(found[name] for name in NAMES if name in found))
+        sections[role] = Section(role, note, code)
+    return Program(REFERENCE, module, intro, tuple(sections[name] for name in kind.names if name in sections))
 
 
 def _body(note: str) -> str:

@@ -84,26 +84,28 @@ function draw(names) {
 
 function cell(name, step) {
   const article = document.createElement("article");
-  const section = programs[rows[name].program][step];
+  const sections = programs[rows[name].program][step];
   const title = Object.assign(document.createElement("h3"), { className: "title" });
   title.append(Object.assign(document.createElement("a"), { href: rows[name].page, textContent: rows[name].title }));
   article.append(title);
-  if (!section) {
+  if (!sections) {
     article.append(Object.assign(document.createElement("p"), { className: "note", textContent: "No counterpart." }));
     return article;
-  }
-  const note = Object.assign(document.createElement("div"), { className: "note", innerHTML: section.note });
-  const code = Object.assign(document.createElement("pre"), { className: "code", tabIndex: 0 });
-  code.setAttribute("role", "region");
-  code.setAttribute("aria-label", `${rows[name].title}: ${step}`);
-  const lines = step === "parameters" ? section.code.concat(rows[name].injected) : section.code;
-  for (const line of lines) {
-    code.append(Object.assign(document.createElement("span"), { className: "line", innerHTML: line }));
   }
   const copy = Object.assign(document.createElement("button"), { className: "copy", type: "button", textContent: "Copy" });
   copy.setAttribute("aria-label", `Copy ${step} of ${rows[name].title}`);
   title.append(copy);
-  article.append(note, code);
+  for (const section of sections) {
+    const note = Object.assign(document.createElement("div"), { className: "note", innerHTML: section.note });
+    const code = Object.assign(document.createElement("pre"), { className: "code", tabIndex: 0 });
+    code.setAttribute("role", "region");
+    code.setAttribute("aria-label", `${rows[name].title}: ${step}`);
+    const lines = step === "parameters" ? section.code.concat(rows[name].injected) : section.code;
+    for (const line of lines) {
+      code.append(Object.assign(document.createElement("span"), { className: "line", innerHTML: line }));
+    }
+    article.append(note, code);
+  }
   return article;
 }
 
