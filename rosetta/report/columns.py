@@ -47,7 +47,10 @@ class Column:
 
 @dataclass(frozen=True)
 class TaskResults:
-    """The rows of a task in the catalog's order, those that cannot exist too, and all their records."""
+    """The rows of a task in the catalog's order, those that cannot exist too, and the records of their presets.
+
+    Measurements have pages of their own.
+    """
 
     task: Task
     rows: list[Row]
@@ -57,14 +60,15 @@ class TaskResults:
     def of(cls, catalog: Catalog, key: str, records: Iterable[Record]) -> "TaskResults":
         rows = catalog.shown(key)
         names = {row.name for row in rows}
-        return cls(catalog.task(key), rows, [one for one in records if one.task == key and one.name in names])
+        own = [one for one in records if one.task == key and one.name in names and one.preset in PRESETS]
+        return cls(catalog.task(key), rows, own)
 
     @cached_property
     def columns(self) -> list[Column]:
-        """Real data before synthetic, longer presets before shorter. Measurements have tables of their own."""
+        """Real data before synthetic, longer presets before shorter."""
         groups: dict[tuple, dict[str, list[Record]]] = {}
         for record in self.records:
-            if record.status == "ok" and record.preset in PRESETS:
+            if record.status == "ok":
                 longest_first = -PRESETS.index(record.preset)
                 key = (record.dataset.synthetic, record.machine.name, longest_first, record.column)
                 groups.setdefault(key, {}).setdefault(record.name, []).append(record)

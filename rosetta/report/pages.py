@@ -16,9 +16,9 @@ MEANING = """\
 It is a dictionary before it is a race. What the figures mean:
 
 - Eager and compiled are rows of their own. One run each unless stated; of several seeds the median, (min - max, n).
-- *Data*, *build* and *test* are the seconds of those cells; *wall* is the whole run, from the start of its process to its end.
+- *Data*, *build* (model, weights, loss and optimizer) and *test* are the seconds of those cells; *wall* is the whole run,
+  from the start of its process to its end.
 - Versions, driver and CUDA are read from the machine by the run, never typed.
-- What the other figures mean, and all details, stand on the page of each task.
 """
 
 
@@ -36,7 +36,14 @@ def make(catalog: Catalog, results: Path) -> dict[Path, str]:
     tasks = [TaskResults.of(catalog, key, every) for key in catalog.tasks]
     first = ROOT / "results.md" if results == RESULTS else results / "results.md"
     pages = {
-        first: _join(["# Results", GENERATED, MEANING, *(_overview(task, results, first.parent) for task in tasks)])
+        first: _join(
+            [
+                "# Results",
+                GENERATED,
+                MEANING + "- Each task's page has all figures, and says what they mean.",
+                *(_overview(task, results, first.parent) for task in tasks),
+            ]
+        )
     }
     return pages | {results / f"{task.task.key}.md": _details(task, results) for task in tasks}
 
@@ -44,9 +51,9 @@ def make(catalog: Catalog, results: Path) -> dict[Path, str]:
 def _overview(task: TaskResults, results: Path, base: Path) -> str:
     key = task.task.key
     others = {
-        "the task": task.task.folder / "README.md",
-        "all figures": results / f"{key}.md",
-        "conformance": results / "conformance" / f"{key}.md",
+        "Task": task.task.folder / "README.md",
+        "All figures": results / f"{key}.md",
+        "Conformance": results / "conformance" / f"{key}.md",
     }
     ways = [
         f"[{name}]({markdown.link(file, base)})"
@@ -63,7 +70,7 @@ def _notes(task: TaskResults) -> list[str]:
 
 
 def _details(task: TaskResults, results: Path) -> str:
-    parts = [f"# Results: {task.task.title}", GENERATED, "What the figures mean:", meaning(task.task)]
+    parts = [f"# Results: {task.task.title}", GENERATED, MEANING + meaning(task.task)]
     parts += [] if task.columns else ["No finished run yet."]
     for column in task.columns:
         parts += [f"## {column.title}", column.about(), render(tables.details(task, column), results, results)]

@@ -102,7 +102,7 @@ def unfinished(results: TaskResults) -> Table | None:
 
 
 def of_framework(results: TaskResults, framework: str) -> Table:
-    """Every record of a framework with its main figures, measurements too."""
+    """Every record of a framework with its main figures."""
     kind, rows = results.task.kind, []
     for record in results.records:
         if record.framework == framework:

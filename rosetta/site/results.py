@@ -29,7 +29,7 @@ def _write_details(pages: Pages, content: TaskContent) -> None:
         href,
         "results.html",
         f"Results: {content.task.title}",
-        "All figures",
+        "Results",
         content.task,
         meaning=pages.markup(f"{MEANING}{meaning(content.task)}", ROOT / "results.md", href),
         overviews=[_overview(pages, content, href)],
