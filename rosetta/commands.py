@@ -15,7 +15,7 @@ from rosetta.compare import changes, sources
 from rosetta.compare.comparison import FACTOR, WORSE, compare
 from rosetta.errors import RosettaError
 from rosetta.paths import RESULTS, ROOT, portable
-from rosetta.report import pages, pictures
+from rosetta.report import pages, pictures, written
 from rosetta.run.execute import commit
 from rosetta.run.kernels import Kernels, parse_given
 

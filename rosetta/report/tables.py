@@ -36,11 +36,17 @@ class Table:
     rows: list[list[Cell]] = field(default_factory=list)
 
 
-def overview(results: TaskResults, badges: dict[str, Cell] | None = None) -> Table:
-    """The main figures of all rows, with what was published. badges: by row name, how far each is proven."""
+def overview(
+    results: TaskResults, badges: dict[str, Cell] | None = None, columns: list[Column] | None = None
+) -> Table:
+    """The main figures of all rows, with what was published.
+
+    badges: by row name, how far each is proven. columns: instead of all.
+    """
     kind, rows = results.task.kind, []
+    columns = results.columns if columns is None else columns
     headings = ["framework", *(["conformance"] if badges is not None else [])]
-    for column in results.columns:
+    for column in columns:
         headings.append(f"{column.title}: {kind.main[0].heading}")
         headings += [quantity.heading for quantity in kind.main[1:]]
     reference = [(source, name) for source in results.published for name in source.columns]
@@ -49,7 +55,7 @@ def overview(results: TaskResults, badges: dict[str, Cell] | None = None) -> Tab
         cells = [Cell(name(row), to=row)]
         if badges is not None:
             cells.append(badges.get(row.name, Cell("absent" if row.facts.absent else "not verified")))
-        for column in results.columns:
+        for column in columns:
             cells += [_figure(kind, quantity, column.of(row)) for quantity in kind.main]
         for source, key in reference:
             value = source.columns[key].get(row.name)

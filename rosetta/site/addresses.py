@@ -63,7 +63,7 @@ def of_target(target: Row | Record | Executed | str | None) -> str | None:
 
 def of_file(file: Path) -> str | None:
     """The page that a file of the repository became, from the root of the site; None for most."""
-    fixed = {ROOT / "README.md": INDEX, ROOT / "results.md": OVERVIEW}
+    fixed = {ROOT / "README.md": INDEX, ROOT / "docs" / "README.md": INDEX, ROOT / "results.md": OVERVIEW}
     folders = {RESULTS: "results", RESULTS / "conformance": "conformance", ROOT / "docs": "docs"}
     if file in fixed:
         return fixed[file]

@@ -50,6 +50,7 @@ def write(out: Path, folder: Path, repository: str | None) -> Path:
         documents = [
             _document(pages, file, file.read_text(encoding="utf-8"), "Proof" if file.stem == "same-network" else "")
             for file in sorted((ROOT / "docs").glob("*.md"))
+            if file.name != "README.md"  # the pages' index
         ]
         _index(pages, contents, documents)
     return out / addresses.INDEX

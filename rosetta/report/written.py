@@ -1,0 +1,89 @@
+"""Tables in pages that are written by hand. The name of a block says what stands in it:
+
+``fastest 10 MACHINE/TASK/COLUMN``: the rows of a column that took least; ``rows MACHINE/TASK/COLUMN ROW ...``: these rows;
+``environments``: what each holds and takes.
+"""
+
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from rosetta import blocks, files, markdown, records
+from rosetta.catalog import Catalog, Row
+from rosetta.errors import RosettaError
+from rosetta.paths import ENVIRONMENTS, RESULTS, ROOT
+from rosetta.report import tables
+from rosetta.report.columns import TaskResults
+from rosetta.report.pages import render
+from rosetta.run import environments
+
+PAGES = (ROOT / "README.md", ROOT / "environments" / "README.md", ROOT / "docs" / "lessons.md")
+
+
+def write(catalog: Catalog) -> list[Path]:
+    """Fill the blocks of all pages from the committed records; returns the paths of the pages."""
+    pages = make(catalog)
+    for page, text in pages.items():
+        files.write_atomically(page, text)
+    return list(pages)
+
+
+def make(catalog: Catalog) -> dict[Path, str]:
+    """The pages with their blocks made anew."""
+    every = [record for _, record in records.read_all(RESULTS)]
+    of_tasks = {key: TaskResults.of(catalog, key, every) for key in catalog.tasks}
+    pages = {}
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        made = {name: partial(_table, name, catalog, of_tasks, page.parent) for name in blocks.names(text)}
+        pages[page] = blocks.fill(text, made)
+    return pages
+
+
+def _table(name: str, catalog: Catalog, of_tasks: dict[str, TaskResults], base: Path) -> str:
+    match name.split():
+        case ["environments"]:
+            return _environments(catalog)
+        case ["fastest", number, folder]:
+            return _rows(of_tasks, folder, int(number), [], base)
+        case ["rows", folder, *names]:
+            return _rows(of_tasks, folder, None, names, base)
+    raise RosettaError(f"there is no table {name!r}: see rosetta/report/written.py")
+
+
+def _rows(of_tasks: dict[str, TaskResults], folder: str, fastest: int | None, names: list[str], base: Path) -> str:
+    """Rows of one column: the ``fastest`` of them in their order, or the named ones."""
+    columns = [(results, column) for results in of_tasks.values() for column in results.columns]
+    results, column = next((pair for pair in columns if pair[1].folder == folder), (None, None))
+    if column is None:
+        return ""
+    rows = [row for row in results.rows if (row.name in names if names else column.of(row))]
+    if fastest:
+        seconds = {row.name: results.task.kind.clocked.sample(column.of(row)).median for row in rows}
+        rows = sorted(rows, key=lambda row: seconds[row.name])[:fastest]
+    table = tables.overview(replace(results, rows=rows), columns=[column])
+    return f"{column.about()}\n\n{render(table, RESULTS, base)}"
+
+
+def _environments(catalog: Catalog) -> str:
+    body, loaded = [], [environments.load(file.parent.name) for file in sorted(ENVIRONMENTS.glob("*/environment.toml"))]
+    for environment in loaded:
+        titles = dict.fromkeys(row.title for row in catalog.rows() if _tells(row, environment.name, catalog))
+        recipe = environment.recipe
+        sizes = [f"{size:g} GB" for size in (recipe.disk_gb, recipe.download_gb)]
+        body.append([f"`{environment.name}`", recipe.python, "; ".join(titles) or "no row", *sizes])
+    sums = [sum(getattr(environment.recipe, size) for environment in loaded) for size in ("disk_gb", "download_gb")]
+    body.append(["all", "", "", *(f"{size:.1f} GB" for size in sums)])
+    headings = ["environment", "Python", "rows", "disk", "download"]
+    return markdown.table(headings, body, [False, False, False, True, True])
+
+
+def _tells(row: Row, environment: str, catalog: Catalog) -> bool:
+    """Whether a row says more of an environment than the framework's plain row in it."""
+    return row.environment == environment and not (
+        row.variant
+        and any(
+            other.framework == row.framework and other.variant is None and other.environment == environment
+            for other in catalog.rows(row.task)
+        )
+    )
