@@ -47,11 +47,12 @@ def list_rows(task: str | None, python: list[str]) -> None:
 def write_report(out: Path | None, draw: bool) -> None:
     """Write the pages anew from what is on disk, and draw the pictures where asked to."""
     known, results = catalog.load(), out.absolute() if out else RESULTS
-    written = []
+    drawn = []
     if draw:
         with needs_extra("report --pictures"):
-            written += pictures.draw(known, results)
-    for file in [*written, *pages.write(known, results)]:
+            drawn = pictures.draw(known, results)
+    filled = written.write(known) if results == RESULTS else []
+    for file in [*drawn, *pages.write(known, results), *filled]:
         print(portable(str(file)))
 
 
