@@ -10,8 +10,9 @@ import pytest
 from rosetta import records
 from rosetta.compare.comparison import compare
 from rosetta.compare.significance import EXACT, apart, mann_whitney
+from rosetta.figures import Sample
+from rosetta.kinds import KINDS
 from rosetta.records import Gpu, Record
-from rosetta.report.samples import Sample
 from tests.standin import TASK, cells, one_line
 from tests.test_report import HERE, make, seeds
 
@@ -20,7 +21,7 @@ LATER = datetime(2026, 11, 25, tzinfo=UTC)
 
 def changed(before: list[Record], after: list[Record], factor: float = 1.1) -> dict[str, str]:
     """What changed, quantity -> worse or better."""
-    return {change.quantity: change.kind for change in compare(before, after, factor).changes}
+    return {change.quantity: change.outcome for change in compare(before, after, factor).changes}
 
 
 def times(*values: float, **more) -> list[Record]:
@@ -69,7 +70,7 @@ def test_factor_is_the_users():
 
 
 def test_epochs_after_the_first_are_samples():
-    assert changed(steady(5.0, 5.1, 5.2, 5.3, 5.1), steady(6.0, 6.1, 6.2, 6.3, 6.1))["steady epoch"] == "worse"
+    assert changed(steady(5.0, 5.1, 5.2, 5.3, 5.1), steady(6.0, 6.1, 6.2, 6.3, 6.1))["steady"] == "worse"
     assert changed(steady(5.0), steady(6.0)) == {}, "one epoch each"
 
 
@@ -89,8 +90,26 @@ def test_accuracy_by_its_error(before, after, expected):
 
 
 def test_accuracy_of_single_runs_on_few_images_is_noise():
-    small = make().dataset.model_copy(update={"n_test": 100})
-    assert changed(accuracies(0.77, dataset=small), accuracies(0.70, dataset=small)) == {}
+    few = make().params | {"N_TEST": 100}
+    assert changed(accuracies(0.77, params=few), accuracies(0.70, params=few)) == {}
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_each_kind_is_compared_by_what_should_be_less_or_more(kind):
+    """Every quantity of a kind that has a better side is worse at a tenth or ten times as much."""
+    for quantity in kind.quantities:
+        if quantity.better is None or quantity.share_of or quantity.every:
+            continue
+        field = next(name for name in kind.metrics.model_fields if of(kind, quantity, name) is not None)
+        low, high = (make(kind=kind.name, metrics=kind.metrics(**{field: value})) for value in (10**9, 10**10))
+        expected = ("worse", "better") if quantity.better == "less" else ("better", "worse")
+        assert (changed([low], [high])[quantity.heading], changed([high], [low])[quantity.heading]) == expected
+
+
+def of(kind, quantity, field: str) -> float | None:
+    """The quantity of metrics that have this field alone."""
+    single = "list" not in str(kind.metrics.model_fields[field].annotation)
+    return quantity.of(kind.metrics(**{field: 5})) if single else None
 
 
 def test_the_line_says_how_sure_it_is():
@@ -105,7 +124,7 @@ def test_the_line_says_how_sure_it_is():
 def test_rows_that_come_go_break_and_are_mended():
     failed = make("flax", status="failed", error="out of memory")
     found = compare([make(), make("flax")], [make("chainer"), make("flax"), failed])
-    assert [(one.row, one.kind) for one in found.changes] == [
+    assert [(one.row, one.outcome) for one in found.changes] == [
         ("chainer", "new"),
         ("flax", "worse"),
         ("pytorch", "gone"),
@@ -113,19 +132,19 @@ def test_rows_that_come_go_break_and_are_mended():
     assert changed([failed], [make("flax")]) == {"status": "better"}
     assert changed([failed], [failed]) == {}
     skipped = make(status="skipped", error="needs clang")
-    assert [(one.kind, one.why) for one in compare([make()], [skipped]).changes] == [("gone", "needs clang")]
+    assert [(one.outcome, one.why) for one in compare([make()], [skipped]).changes] == [("gone", "needs clang")]
 
 
 def test_only_the_same_machine_preset_and_data_are_compared():
     there = HERE.model_copy(update={"name": "there"})
     for other in ({"machine": there}, {"preset": "full"}, {"synthetic": True}):
         found = compare(times(10), times(99, **other))
-        assert found.rows == 0 and {one.kind for one in found.changes} == {"new", "gone"}
+        assert found.rows == 0 and {one.outcome for one in found.changes} == {"new", "gone"}
 
 
 def test_other_conditions_are_no_change():
     (change,) = compare(times(10), [make(params={"EPOCHS": 3, "BATCHSIZE": 64}, threads=1)]).changes
-    assert (change.kind, change.why) == ("not comparable", "EPOCHS 2 and 3, threads None and 1")
+    assert (change.outcome, change.why) == ("not comparable", "EPOCHS 2 and 3, threads None and 1")
 
 
 def test_smoke_runs_are_not_timed():
@@ -133,17 +152,23 @@ def test_smoke_runs_are_not_timed():
     assert changed(accuracies(0.9, preset="smoke"), accuracies(0.1, preset="smoke")) == {"accuracy": "worse"}
 
 
-def test_tests_between_the_epochs_are_no_slower_run():
-    before, after = seeds(100.0, metric="wall_s")[0], seeds(200.0, metric="wall_s")[0]
-    assert changed([before], [after]) == {"wall": "worse"}
-    after.metrics.epoch_accuracy = [0.1, 0.2]
-    assert changed([before], [after]) == {}
+def test_a_switch_that_is_not_there_is_off():
+    before = make()
+    after = make(params=before.params | {"TEST_EACH_EPOCH": True, "NEW_SIZE": 3})
+    (change,) = compare([before], [after]).changes
+    assert (change.outcome, change.why) == ("not comparable", "TEST_EACH_EPOCH False and True")
+    after.params["TEST_EACH_EPOCH"] = False
+    assert compare([before], [after]).rows == 1
+
+
+def test_measurements_are_not_compared():
+    assert compare([make(preset="sweep")], []).changes == []
 
 
 def test_a_gpu_that_is_not_used_any_more_is_told():
     gpu = HERE.model_copy(update={"gpus": [Gpu(name="H200", memory=2**37, driver="1", cuda="13")]})
     (change,) = compare(times(10, machine=gpu, device="cuda"), times(500, machine=gpu)).changes
-    assert change.kind == "worse" and change.why.endswith("; now on cpu")
+    assert change.outcome == "worse" and change.why.endswith("; now on cpu")
 
 
 def test_the_newest_experiment_of_each_side_counts():
@@ -221,12 +246,22 @@ def test_revisions(standin):
     assert standin.call("compare", "HEAD", "results", own_python=False).returncode == 0
 
 
+def test_records_of_an_older_schema_are_one_line(standin):
+    file = records.write(make(), standin.root / "results")
+    file.write_text(file.read_text().replace('"schema": 2', '"schema": 1'))
+    git = ["git", "-C", str(standin.root), "-c", "user.name=x", "-c", "user.email=x@example.org"]
+    for command in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "x"]):
+        subprocess.run([*git, *command], check=True)
+    done = standin.call("compare", "HEAD", "results", own_python=False)
+    assert done.returncode == 2 and "are of an older schema than 2: name a later revision" in one_line(done.stderr)
+
+
 @pytest.mark.parametrize(
     "arguments, message",
     [
         (("nowhere", "results"), "nowhere is neither a folder nor a git revision of this repository"),
         (("empty", "empty"), "there is no record in empty: a results folder holds MACHINE/TASK/PRESET/ROW.json"),
-        (("good", "broken"), "is not a record"),
+        (("good", "broken"), "is not valid"),
         (("good", "other"), "good and other have no row in common that could be compared"),
         (("good", "good", "--factor", "1"), "--factor 1 is no change for the worse: give a number above 1"),
     ],

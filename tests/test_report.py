@@ -4,28 +4,35 @@ from datetime import UTC, datetime
 
 import pytest
 
-from rosetta import catalog, records
+from rosetta import blocks, catalog, records
 from rosetta.errors import RosettaError
-from rosetta.records import Dataset, Gpu, Machine, Metrics, Notebook, Record
-from rosetta.report import samples, tables
-from rosetta.report.published import published
+from rosetta.kinds import KINDS
+from rosetta.kinds.train import TrainMetrics
+from rosetta.paths import RESULTS, ROOT
+from rosetta.records import Dataset, Gpu, Machine, Notebook, Record
+from rosetta.report import experiments, pages, published, tables, written
+from rosetta.report.columns import TaskResults
+from rosetta.tasks import RowFacts
 
+CATALOG = catalog.load()
+TASK = next(key for key, task in CATALOG.tasks.items() if task.kind_name == "train")
 HERE = Machine(name="here", cpu="CPU", cores=2, memory=2**34, os="Linux")
 
 
 def make(name="pytorch", variant=None, preset="quick", status="ok", synthetic=False, **more) -> Record:
-    metrics = Metrics(
+    metrics = TrainMetrics(
         accuracy=0.25,
         train_s=12.3,
         epoch_s=[7.0, 5.3],
         first_epoch_s=7.0,
         steady_epoch_s=5.3,
-        images_per_s=943.4,
+        examples_per_s=943.4,
         peak_rss=2**30,
     )
     return Record(
         **{
-            "task": "cifar10_cnn",
+            "task": TASK,
+            "kind": "train",
             "framework": name,
             "variant": variant,
             "title": name,
@@ -36,9 +43,9 @@ def make(name="pytorch", variant=None, preset="quick", status="ok", synthetic=Fa
             "notebook": Notebook(path="x.ipynb", sha256="0", executed="pytorch.ipynb"),
             "machine": HERE,
             "device": "cpu",
-            "dataset": Dataset(name="CIFAR-10", synthetic=synthetic, n_train=5000, n_test=10000),
+            "dataset": Dataset(name="DATA", synthetic=synthetic, sizes={"train": 5000, "test": 10000}),
             "versions": {"python": "3.11.7", "torch": "2.13.0"},
-            "params": {"EPOCHS": 2, "BATCHSIZE": 64},
+            "params": {"EPOCHS": 2, "BATCHSIZE": 64, "N_TRAIN": 5000, "N_TEST": 10000},
             "metrics": metrics,
         }
         | more
@@ -49,7 +56,8 @@ def seeds(*values: float, name="pytorch", metric="accuracy", **more) -> list[Rec
     """Runs that differ in the seed and in one metric."""
     made = []
     for number, value in enumerate(values):
-        record = make(name, seed=number or None, params={"EPOCHS": 2, "BATCHSIZE": 64, "SEED": number}, **more)
+        record = make(name, seed=number or None, **more)
+        record.params = record.params | {"SEED": number}
         setattr(record.metrics, metric, value)
         made.append(record)
     return made
@@ -57,12 +65,14 @@ def seeds(*values: float, name="pytorch", metric="accuracy", **more) -> list[Rec
 
 @pytest.fixture
 def page(tmp_path):
-    """Writes records, returns the page made from them."""
+    """Writes records, returns the overview and the task's page made from them, one after the other."""
 
     def write(*given: Record) -> str:
         for record in given:
             records.write(record, tmp_path)
-        return tables.write(catalog.load(), tmp_path).read_text()
+        written = pages.write(CATALOG, tmp_path)
+        assert written == [tmp_path / "results.md", *(tmp_path / f"{key}.md" for key in CATALOG.tasks)]
+        return (tmp_path / "results.md").read_text() + (tmp_path / f"{TASK}.md").read_text()
 
     return write
 
@@ -71,30 +81,101 @@ def line_of(page: str, start: str) -> list[str]:
     return [line for line in page.splitlines() if line.startswith(f"| [{start}]")]
 
 
+def test_committed_pages_are_those_of_the_records():
+    wrong = [
+        file.relative_to(ROOT).as_posix()
+        for file, text in (pages.make(CATALOG, RESULTS) | written.make(CATALOG)).items()
+        if file.read_text(encoding="utf-8") != text
+    ]
+    assert not wrong, "make them anew: uv run run_all.py report"
+
+
 def test_overview_and_details(page):
     overview, details = line_of(page(make()), "PyTorch")
     assert "25.00 % | 12.3 s" in overview
     assert "torch 2.13.0, Python 3.11.7 | cpu | 25.00 % | 12.3 s | 7.0 s | 5.3 s | 943 |" in details
-    assert "here/cifar10_cnn/quick/pytorch.ipynb" in details
+    assert f"here/{TASK}/quick/pytorch.ipynb" in details and f"[record](here/{TASK}/quick/pytorch.json)" in details
 
 
 def test_every_row_is_listed_and_links_its_notebook(page):
     text = page(make())
-    for row in catalog.load().rows("cifar10_cnn"):
-        assert f"notebooks/cifar10_cnn/{row.framework}.ipynb" in line_of(text, row.title)[0]
+    for row in CATALOG.rows(TASK):
+        assert f"notebooks/{TASK}/{row.framework}.ipynb" in line_of(text, row.title)[0]
 
 
-def test_published_figures_have_their_source(page):
-    text = page(make())
-    assert line_of(text, "Chainer")[0].endswith("| 162 s | 69.0 s |")
-    assert "https://github.com/ilkarman/DeepLearningFrameworks" in text and "CUDA 8, cuDNN 6" in text
+def test_overview_leads_to_the_pages_of_each_task(page):
+    text = page()
+    for key, task in CATALOG.tasks.items():
+        section = text[text.index(f"## {task.title}") :]
+        assert f"notebooks/{key}/README.md)" in section and f"[All figures]({key}.md)" in section
 
 
-def test_presets_and_machines_are_columns_of_their_own(page):
+@pytest.mark.parametrize("task", CATALOG.tasks.values(), ids=CATALOG.tasks)
+def test_published_figures_have_their_source(task, tmp_path):
+    pages.write(CATALOG, tmp_path)
+    text = (tmp_path / "results.md").read_text()
+    for name in task.published:
+        source = published.read(name)
+        assert source.url in text and source.conditions in text
+        for title, figures in source.columns.items():
+            assert f"| {title} ({source.year}) |" in text
+            for row, value in figures.items():
+                titles = [one.title for one in CATALOG.shown(task.key) if one.name == row]
+                assert not titles or any(task.kind.clocked.unit.one(value) in line for line in line_of(text, titles[0]))
+
+
+def test_columns_of_their_own_in_their_order(page):
     other = HERE.model_copy(update={"name": "there"})
-    text = page(make(), make(preset="full"), make(machine=other), make(synthetic=True))
-    titles = [line.removeprefix("### ") for line in text.splitlines() if line.startswith("### ")]
-    assert titles == ["here, full", "here, quick", "there, quick", "here, quick, SYNTHETIC data"]
+    changed = make(changed={"BATCHSIZE": 32, "threads": 1})
+    measured = make(preset="sweep")
+    text = page(make(), make(preset="full"), changed, measured, make(machine=other), make(synthetic=True))
+    titles = [line.removeprefix("## ") for line in text.splitlines() if line.startswith(("## here", "## there"))]
+    assert titles == [
+        "here, full",
+        "here, quick",
+        "here, quick, BATCHSIZE=32, threads=1",
+        "there, quick",
+        "here, quick, SYNTHETIC data",
+    ]
+
+
+def of(*rows, kind: str = "train", given=()) -> TaskResults:
+    """Results of a made-up task of a kind with these rows of the first task's, changed."""
+    task = CATALOG.task(TASK).model_copy(update={"kind_name": kind, "published": []})
+    return TaskResults(task, list(rows), list(given))
+
+
+def test_rows_that_cannot_exist_and_flavours_are_shown():
+    first, second, *_ = CATALOG.rows(TASK)
+    absent = first.model_copy(update={"facts": RowFacts(absent="it has no such layer")})
+    bound = second.model_copy(update={"facts": RowFacts(flavour="reset_after")})
+    results = of(absent, bound)
+    table = tables.overview(results, badges={})
+    assert [[cell.text for cell in row] for row in table.rows] == [
+        [first.title, "absent"],
+        [f"{second.title} (reset_after)", "not verified"],
+    ]
+    assert tables.notes(results) == [f"{first.title}: it has no such layer."]
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_a_table_of_each_kind_has_its_quantities(kind):
+    row = CATALOG.rows(TASK)[0]
+    metrics = kind.metrics(**dict.fromkeys(numbers(kind), 3))
+    record = make(kind=kind.name, metrics=metrics, name=row.framework)
+    results = of(row, kind=kind.name, given=[record])
+    (column,) = results.columns
+    (cells,) = tables.overview(results).rows
+    assert [cell.text for cell in cells[1:]] == [quantity.unit.one(3) for quantity in kind.main]
+    details = tables.details(results, column)
+    shown = [quantity.heading for quantity in kind.quantities if quantity.has_column([record])]
+    assert details.headings == ["framework", "versions", "device", *shown, "record"]
+    assert pages.meaning(results.task).startswith(kind.figures.strip())
+
+
+def numbers(kind) -> list[str]:
+    """The fields of a kind's metrics that are a number."""
+    return [name for name, field in kind.metrics.model_fields.items() if "list" not in str(field.annotation)]
 
 
 def test_reasons_of_unfinished_rows_are_text_not_markup(page):
@@ -103,7 +184,7 @@ def test_reasons_of_unfinished_rows_are_text_not_markup(page):
         make("chainer", status="skipped", error="needs g++"),
     )
     assert "<script>" not in text and "&lt;script&gt;" in text and "&#124;" in text
-    assert "| skipped | needs g++ |" in text
+    assert f"| [skipped](here/{TASK}/quick/chainer.failed.json) | needs g++ |" in text
 
 
 def test_seeds_are_median_and_range(page):
@@ -117,14 +198,14 @@ def test_seeds_are_median_and_range(page):
     [
         {"notebook": Notebook(path="x.ipynb", sha256="1")},
         {"versions": {"python": "3.11.7", "torch": "2.14.0"}},
-        {"params": {"EPOCHS": 2, "BATCHSIZE": 32, "SEED": 0}},
+        {"params": {"EPOCHS": 2, "BATCHSIZE": 32, "N_TRAIN": 5000, "N_TEST": 10000, "SEED": 0}},
         {"threads": 1},
     ],
 )
 def test_only_the_newest_experiment_counts(page, change):
     older = seeds(0.1, 0.2, 0.3)
     newest = older[0].model_copy(update={"started": datetime(2026, 11, 22, tzinfo=UTC)} | change)
-    assert samples.current([*older[1:], newest]) == [newest]
+    assert experiments.current([*older[1:], newest]) == [newest]
     assert "10.00 % | 12.3 s" in line_of(page(*older[1:], newest), "PyTorch")[0]
 
 
@@ -144,32 +225,33 @@ def test_a_cpu_on_a_gpu_machine_is_marked_where_its_time_stands(page):
 
 
 def test_time_to_the_target_where_epochs_were_tested(page):
-    assert "to 75 %" not in page(make())
+    assert "| to target |" not in page(make())
     reached = seeds(60.0, 70.0, None, metric="target_s", preset="full")
     for record in reached:
-        record.metrics.epoch_accuracy, record.params["TARGET_ACCURACY"] = [0.5, 0.8], 0.75
+        record.metrics.epoch_accuracy = [0.5, 0.8]
+        record.params |= {"TARGET_ACCURACY": 0.75, "TEST_EACH_EPOCH": True}
     never = make("chainer", preset="full", params=reached[0].params)
     never.metrics.epoch_accuracy = [0.1, 0.2]
     text = page(*reached, never, make("flax", preset="full"))
-    full = text[text.index("### here, full") : text.index("### here, quick")]
-    assert "| train | to 75 % | first epoch |" in full
+    full = text[text.index("## here, full") : text.index("## here, quick")]
+    assert "| train | to target | first epoch |" in full and "tested on 10,000 after each epoch, target 75 %" in full
     assert "| 65.0 s (60.0 - 70.0, n = 2 of 3) |" in line_of(full, "PyTorch")[0]
     assert "| not reached |" in line_of(full, "Chainer")[0]
     assert "| 12.3 s |  | 7.0 s |" in line_of(full, "Flax")[0]
 
 
 def test_energy_where_there_is_any(page):
-    assert "energy" not in page(make()) and "images/J" not in page(make())
+    assert "energy" not in page(make()) and "examples/J" not in page(make())
     some = make()
-    some.metrics.energy_j, some.metrics.images_per_j = 123456.0, 12.34
+    some.metrics.energy_j, some.metrics.examples_per_j = 123456.0, 12.34
     text = page(some, make("flax"))
-    assert "| energy | images/J |" in text
-    assert line_of(text, "PyTorch")[1].endswith("| 123 kJ | 12.3 |")
-    assert line_of(text, "Flax")[1].endswith("|  |  |")
+    assert "| energy | examples/J |" in text
+    assert "| 123 kJ | 12.3 | [record]" in line_of(text, "PyTorch")[1]
+    assert "|  |  | [record]" in line_of(text, "Flax")[1]
 
 
 def test_accuracy_across_seeds_and_frameworks(page):
-    section = "#### Accuracy across seeds and frameworks"
+    section = "### Accuracy across seeds and frameworks"
     assert section not in page(make(), make("flax"))
     text = page(
         *seeds(0.5, 0.6, 0.55), *seeds(0.58, name="flax"), *seeds(0.7, 0.3, name="chainer"), *seeds(0.9, name="mlx")
@@ -181,11 +263,35 @@ def test_accuracy_across_seeds_and_frameworks(page):
     assert "no other row" in page(*seeds(0.5, 0.6, machine=HERE.model_copy(update={"name": "alone"})))
 
 
-def test_no_records_is_a_page_too(tmp_path):
-    assert "No finished run yet." in tables.write(catalog.load(), tmp_path).read_text()
+def test_no_records_is_a_page_too(page):
+    assert page().count("No finished run yet.") == len(CATALOG.tasks) + 1
 
 
 def test_published_file_that_is_not_valid(tmp_path):
-    (tmp_path / "x.toml").write_text("task = 'cifar10_cnn'")
+    (tmp_path / "x.toml").write_text("year = 2018")
     with pytest.raises(RosettaError, match="x.toml is not valid"):
-        published("cifar10_cnn", tmp_path)
+        published.read("x", tmp_path)
+
+
+def test_blocks_name_what_they_show(monkeypatch, tmp_path):
+    column = next(column for key in CATALOG.tasks for column in committed(key).columns if len(column.runs) > 2)
+    names = list(column.runs)[:2]
+    text = f"[//]: # (fastest 3 {column.folder})\n[//]: # (end)\n[//]: # (rows {column.folder} {' '.join(names)})\n[//]: # (end)\n"
+    (tmp_path / "page.md").write_text(text)
+    monkeypatch.setattr(written, "PAGES", (tmp_path / "page.md",))
+    ((_, made),) = written.make(CATALOG).items()
+    fastest, named = made.split("[//]: # (end)\n")[:2]
+    assert fastest.count("\n| [") == 3 and named.count("\n| [") == 2 and made.count(column.about()) == 2
+    (tmp_path / "page.md").write_text("[//]: # (slowest)\n[//]: # (end)\n")
+    with pytest.raises(RosettaError, match="there is no table 'slowest'"):
+        written.make(CATALOG)
+
+
+def committed(key: str) -> TaskResults:
+    return TaskResults.of(CATALOG, key, [record for _, record in records.read_all(RESULTS)])
+
+
+def test_every_block_of_a_written_page_is_filled():
+    for page in written.PAGES:
+        text = page.read_text(encoding="utf-8")
+        assert blocks.names(text) and "Not measured yet." not in text

@@ -36,9 +36,7 @@ class Table:
     rows: list[list[Cell]] = field(default_factory=list)
 
 
-def overview(
-    results: TaskResults, badges: dict[str, Cell] | None = None, columns: list[Column] | None = None
-) -> Table:
+def overview(results: TaskResults, badges: dict[str, Cell] | None = None, columns: list[Column] | None = None) -> Table:
     """The main figures of all rows, with what was published.
 
     badges: by row name, how far each is proven. columns: instead of all.
@@ -154,7 +152,7 @@ def _figure(kind: Kind, quantity: Quantity, runs: list[Record]) -> Cell:
     text, sample = quantity.cell(runs), quantity.sample(runs)
     if text and quantity is kind.clocked and on_cpu_despite_gpu(runs[0]):
         text += ", on cpu"
-    return Cell(text, sample and sample.median, runs[0] if text else None)
+    return Cell(text, sample and sample.median, runs[0] if sample else None)
 
 
 def _place(sample: Sample, others: list[float]) -> Cell:

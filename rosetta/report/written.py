@@ -62,7 +62,7 @@ def _rows(of_tasks: dict[str, TaskResults], folder: str, fastest: int | None, na
         seconds = {row.name: results.task.kind.clocked.sample(column.of(row)).median for row in rows}
         rows = sorted(rows, key=lambda row: seconds[row.name])[:fastest]
     table = tables.overview(replace(results, rows=rows), columns=[column])
-    return f"{column.about()}\n\n{render(table, RESULTS, base)}"
+    return "\n\n".join([column.about(), render(table, RESULTS, base), *tables.sources(results)])
 
 
 def _environments(catalog: Catalog) -> str:
