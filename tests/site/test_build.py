@@ -10,9 +10,13 @@ import nbformat
 import pytest
 
 from rosetta.errors import RosettaError
-from rosetta.paths import NOTEBOOKS, RESULTS, ROOT
-from rosetta.site import build, concepts, executed, highlight, programs, prose
+from rosetta.kinds import KINDS
+from rosetta.paths import COMMON, NOTEBOOKS, RESULTS, ROOT
+from rosetta.site import addresses, build, concepts, executed, highlight, programs, prose
+from tests import toys
 from tests.site.browser import Reader
+from tests.standin import TASK as STANDIN
+from tests.test_report import CATALOG, TASK
 from tests.test_report import make as make_record
 
 EVIL = "<script>parent.document.title = 'taken'</script><img src=x onerror=alert(1)>"
@@ -25,11 +29,11 @@ def checkout(standin):
 
     def fill(names: list[str], **keys: str) -> Path:
         shutil.rmtree(standin.root / "notebooks")
-        folder = standin.root / "notebooks" / "cifar10_cnn"
+        folder = standin.root / "notebooks" / STANDIN
         folder.mkdir(parents=True)
-        shutil.copy(NOTEBOOKS / "cifar10_cnn" / "concepts.toml", folder)
+        shutil.copy(NOTEBOOKS / TASK / "concepts.toml", folder)
         for name in names:
-            shutil.copy(NOTEBOOKS / "cifar10_cnn" / "pytorch.ipynb", folder / f"{name}.ipynb")
+            shutil.copy(NOTEBOOKS / TASK / "pytorch.ipynb", folder / f"{name}.ipynb")
         entries = [
             standin.entry(name).replace(f'title = "{name}"', f"title = {json.dumps(keys.get(name, name))}")
             for name in names
@@ -58,9 +62,9 @@ def test_hundred_frameworks(checkout, standin, browser):
     assert done.returncode == 0, done.stderr
     assert time.perf_counter() - started <= 60
     reader = Reader(browser, root / "site")
-    page = reader.open("compare/cifar10_cnn.html#framework7+framework99")
+    page = reader.open(f"compare/{STANDIN}.html#framework7+framework99")
     page.wait_for_selector("#record article:nth-child(2)")
-    assert {file.name for file in reader.sizes if file.parent.name == "cifar10_cnn"} == {
+    assert {file.name for file in reader.sizes if file.parent.name == STANDIN} == {
         "framework7.js",
         "framework99.js",
     }
@@ -70,10 +74,10 @@ def test_hundred_frameworks(checkout, standin, browser):
 
 def test_whatever_is_in_catalog_notebook_and_record_stays_text(checkout, standin, browser, screenshot):
     root = checkout(["good", "other"], good=f"Good {EVIL}")
-    notebook = nbformat.read(root / "notebooks" / "cifar10_cnn" / "good.ipynb", as_version=4)
+    notebook = nbformat.read(root / "notebooks" / STANDIN / "good.ipynb", as_version=4)
     for cell in notebook.cells:
         cell.source += f"\n{EVIL}" if cell.cell_type == "markdown" else f"\n# {EVIL}"
-    nbformat.write(notebook, root / "notebooks" / "cifar10_cnn" / "good.ipynb")
+    nbformat.write(notebook, root / "notebooks" / STANDIN / "good.ipynb")
     code = next(cell for cell in notebook.cells if cell.cell_type == "code")
     link = f"{EVIL}<a href='javascript:alert(1)'>link</a><img src='https://example.org/x.png'>"
     code.outputs = [
@@ -86,7 +90,7 @@ def test_whatever_is_in_catalog_notebook_and_record_stays_text(checkout, standin
         nbformat.v4.new_output("error", ename=EVIL, evalue=EVIL, traceback=[EVIL]),
     ]
     for name, status in (("good", "ok"), ("other", "failed")):
-        record = make_record(name, status=status, title=EVIL, error=EVIL, device=EVIL, versions={EVIL: EVIL})
+        record = make_record(name, task=STANDIN, status=status, title=EVIL, error=EVIL, device=EVIL, versions={EVIL: EVIL})
         record.machine.cpu = record.machine.os = EVIL
         record.notebook.executed = f"{name}{'' if status == 'ok' else '.failed'}.ipynb"
         file = build.records.write(record, standin.out)
@@ -95,14 +99,14 @@ def test_whatever_is_in_catalog_notebook_and_record_stays_text(checkout, standin
     assert done.returncode == 0, done.stderr
     reader = Reader(browser, root / "site")
     hrefs = [file.relative_to(root / "site").as_posix() for file in (root / "site").rglob("*.html")]
-    for href in [*hrefs, "compare/cifar10_cnn.html#good+other"]:
+    for href in [*hrefs, f"compare/{STANDIN}.html#good+other"]:
         page = reader.open(href)
         if "#" in href:
             page.wait_for_selector("#record article:nth-child(2)")
         assert page.title() != "taken" and page.locator("main img[src=x], [onerror], svg script").count() == 0, href
         assert page.locator("main script:not([type='application/json'])").count() == 0, href
         assert page.locator("a[href^=javascript]").count() == 0, href
-    page = reader.open("frameworks/cifar10_cnn/good.html")
+    page = reader.open(f"frameworks/{STANDIN}/good.html")
     assert "<script>" in page.locator("h1").first.inner_text()
     page = reader.open(next(href for href in hrefs if href.endswith("/good.html") and href.startswith("records")))
     assert "<script>" in page.locator(".executed").inner_text()
@@ -110,40 +114,80 @@ def test_whatever_is_in_catalog_notebook_and_record_stays_text(checkout, standin
     assert not reader.troubles
 
 
-def test_markers_name_lines_that_are_there():
-    for path in sorted((NOTEBOOKS / "cifar10_cnn").glob("*.ipynb")):
-        program = programs.notebook(path)
-        known = concepts.read(path.parent / "concepts.toml")
+@pytest.mark.parametrize("task", CATALOG.tasks.values(), ids=CATALOG.tasks)
+def test_markers_name_lines_that_are_there(task):
+    known = concepts.read(task.folder / "concepts.toml")
+    for path in sorted(task.folder.glob("*.ipynb")):
+        program = programs.notebook(path, task.kind)
         assert not concepts.unknown(program, known)
         assert all(concepts.excerpts(program, concept) for concept in known), path.name
 
 
 def test_marker_without_its_line_is_an_error(tmp_path):
-    notebook = nbformat.read(NOTEBOOKS / "cifar10_cnn" / "pytorch.ipynb", as_version=4)
+    notebook = nbformat.read(NOTEBOOKS / TASK / "pytorch.ipynb", as_version=4)
     for cell in notebook.cells:
         cell.source = cell.source.replace("nn.MaxPool2d(2)", "nn.AvgPool2d(2)")
     nbformat.write(notebook, tmp_path / "pytorch.ipynb")
     with pytest.raises(RosettaError, match=r"pytorch.ipynb: no line of the cell model has the text .*MaxPool2d"):
-        concepts.excerpts(programs.notebook(tmp_path / "pytorch.ipynb"), "pooling")
+        concepts.excerpts(programs.notebook(tmp_path / "pytorch.ipynb", KINDS["train"]), "pooling")
 
 
 def test_excerpt_is_dedented_line_by_line():
-    (first,) = concepts.excerpts(programs.notebook(NOTEBOOKS / "cifar10_cnn" / "mxnet_gluon.ipynb"), "loss")
+    program = programs.notebook(NOTEBOOKS / TASK / "mxnet_gluon.ipynb", KINDS["train"])
+    (first,) = concepts.excerpts(program, "loss")
     assert (first.role, first.code) == ("optimizer", "loss_fn = gluon.loss.SoftmaxCrossEntropyLoss()")
 
 
-def test_every_line_of_the_reference_belongs_to_a_step():
-    module = ROOT / "common" / "reference" / "cifar10_cnn.py"
-    program = programs.reference(module, ROOT / "common" / "params" / "cifar10_cnn.py")
+@pytest.mark.parametrize("task", CATALOG.tasks.values(), ids=CATALOG.tasks)
+def test_every_line_of_the_reference_belongs_to_a_step(task):
+    module = COMMON / "reference" / f"{task.key}.py"
+    program = programs.reference(module, COMMON / "params" / f"{task.key}.py", task.kind)
     shown = "\n".join(section.code for section in program.sections)
     functions = re.findall(r"^def \w+", module.read_text(), re.MULTILINE)
     assert functions and all(f"{name}(" in shown for name in functions)
 
 
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_notebooks_of_every_kind_are_cut_by_its_roles(kind, tmp_path):
+    """A role of many cells has all of them, each with its heading."""
+    roles = [role.name for role in kind.roles for _ in range(3 if role.many else 1)]
+    cells = [nbformat.v4.new_markdown_cell("# Title\n\nintro")]
+    for number, role in enumerate(roles):
+        cells.append(nbformat.v4.new_markdown_cell(f"## Heading {number}\n\nnote {number}"))
+        cells.append(nbformat.v4.new_code_cell(f"x = {number}", metadata={"tags": [role]}))
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "x.ipynb")
+    program = programs.notebook(tmp_path / "x.ipynb", kind)
+    assert [section.role for section in program.sections] == roles and program.intro == "intro"
+    assert [section.code for section in program.sections] == [f"x = {number}" for number in range(len(roles))]
+    many = {role.name for role in kind.roles if role.many}
+    assert all(("Heading" in section.note) == (section.role in many) for section in program.sections)
+
+
+def test_pages_of_tasks_of_every_kind(standin, monkeypatch):
+    """The stand-in's task and a toy of each kind: a page of each sort, and a framework's pages lead to each other."""
+    shutil.copytree(ROOT / "docs", standin.root / "docs")
+    toys.write(standin.root)
+    shutil.rmtree(standin.root / "notebooks" / STANDIN)  # its notebooks have no text
+    (standin.root / "catalog.toml").write_text("schema = 2\n" + toys.FRAMEWORK)
+    (standin.root / "notebooks" / toys.TOYS[-1] / "README.md").unlink(missing_ok=True)
+    (standin.root / "notebooks" / toys.TOYS[-1] / "concepts.toml").unlink(missing_ok=True)
+    toys.notebook(standin.root, toys.TOYS[-1], toys.IDEAS[toys.TOYS[-1]], toys.IDEAS[toys.TOYS[-1]] + " ")
+    done = standin.call("site", "--to", str(standin.root / "site"), "--out", str(standin.out), own_python=False)
+    assert done.returncode == 0, done.stderr
+    index = (standin.root / "site" / "index.html").read_text()
+    for task in toys.TOYS:
+        for folder in addresses.OF_TASKS:
+            assert (standin.root / "site" / folder / f"{task}.html").is_file() and f"{folder}/{task}.html" in index
+        page = (standin.root / "site" / "frameworks" / task / "numpy.html").read_text()
+        assert [other for other in toys.TOYS if f"../{other}/numpy.html" in page] == [
+            other for other in toys.TOYS if other != task
+        ]
+
+
 def test_notebook_that_breaks_the_contract_is_named(tmp_path):
     nbformat.write(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("1")]), tmp_path / "x.ipynb")
     with pytest.raises(RosettaError, match="x.ipynb has not one code cell for each of parameters"):
-        programs.notebook(tmp_path / "x.ipynb")
+        programs.notebook(tmp_path / "x.ipynb", KINDS["train"])
 
 
 def test_constants_are_linked_and_nothing_else():
@@ -192,6 +236,6 @@ def test_failure_leaves_the_earlier_site(tmp_path, monkeypatch):
 
 def test_repository_gives_links_to_it(tmp_path):
     build.write(tmp_path / "site", tmp_path / "results", "https://github.com/someone/stone")
-    page = (tmp_path / "site" / "frameworks" / "cifar10_cnn" / "flax.html").read_text()
-    assert "https://colab.research.google.com/github/someone/stone/blob/main/notebooks/cifar10_cnn/flax.ipynb" in page
-    assert "https://github.com/someone/stone/blob/main/notebooks/cifar10_cnn/flax.ipynb" in page
+    page = (tmp_path / "site" / "frameworks" / TASK / "flax.html").read_text()
+    assert f"https://colab.research.google.com/github/someone/stone/blob/main/notebooks/{TASK}/flax.ipynb" in page
+    assert f"https://github.com/someone/stone/blob/main/notebooks/{TASK}/flax.ipynb" in page

@@ -7,8 +7,9 @@ import pytest
 
 from rosetta.paths import NOTEBOOKS
 from tests.site.browser import Reader
+from tests.test_report import TASK
 
-PAGE = "compare/cifar10_cnn.html"
+PAGE = f"compare/{TASK}.html"
 
 
 def shown(page) -> list[str]:
@@ -27,7 +28,7 @@ def code(page, role: str, column: int) -> str:
 
 
 def cell(framework: str, role: str) -> str:
-    notebook = nbformat.read(NOTEBOOKS / "cifar10_cnn" / f"{framework}.ipynb", as_version=4)
+    notebook = nbformat.read(NOTEBOOKS / TASK / f"{framework}.ipynb", as_version=4)
     return next(one.source for one in notebook.cells if one.metadata.get("tags") == [role])
 
 
@@ -126,7 +127,7 @@ def test_constants_lead_to_their_definition(reader):
     page = reader.open(PAGE + "#pytorch")
     shown(page)
     page.locator("#optimizer .code a", has_text="MOMENTUM").first.click()
-    page.wait_for_url("**/network/cifar10_cnn.html#MOMENTUM")
+    page.wait_for_url(f"**/network/{TASK}.html#MOMENTUM")
     assert page.locator("tr#MOMENTUM td").first.inner_text() == "0.9"
 
 
@@ -163,7 +164,7 @@ def test_loads_only_what_it_shows_and_is_quick(reader):
     page = reader.open(PAGE + "#pytorch+flax+keras%5Bjax%5D+reference")
     shown(page)
     took = time.perf_counter() - started
-    names = {file.name for file in reader.sizes if file.parent.name == "cifar10_cnn"}
+    names = {file.name for file in reader.sizes if file.parent.name == TASK}
     assert names == {"pytorch.js", "flax.js", "keras.js", "reference.js"}
     assert sum(reader.sizes.values()) <= 400_000, {file.name: size for file, size in reader.sizes.items()}
     assert took <= 1.0

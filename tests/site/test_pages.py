@@ -1,22 +1,34 @@
 """All other pages: they open without an error, ask nothing of the network, and are accessible."""
 
 import re
+from urllib.parse import quote
 
 import pytest
 
+from rosetta import catalog, records
+from rosetta.paths import RESULTS
+from rosetta.site import addresses
 from tests.site.browser import Reader
+from tests.test_report import TASK
 
-PAGES = [
-    "index.html",
-    "compare/cifar10_cnn.html#pytorch+keras%5Bjax%5D+reference",
-    "concepts/cifar10_cnn.html#pytorch+caffe2+keras2",
-    "network/cifar10_cnn.html",
-    "results.html",
-    "frameworks/cifar10_cnn/keras.html",
-    "records/amd-epyc-2-cores/cifar10_cnn/full/pytorch.html",
-    "docs/same-network.html",
-    "docs/conformance.html",
-]
+def of_task(key: str) -> list[str]:
+    """A page of each sort, with content."""
+    rows = CATALOG.rows(key)
+    names = [quote(row.name, safe="") for row in rows[:2]]
+    finished = next(record for _, record in records.read_all(RESULTS) if record.task == key and record.notebook.executed)
+    return [
+        f"compare/{key}.html#{'+'.join([*names, 'reference'])}",
+        f"concepts/{key}.html#{'+'.join(row.framework for row in rows[:2])}",
+        f"network/{key}.html",
+        f"results/{key}.html",
+        f"conformance/{key}.html",
+        f"frameworks/{key}/{rows[-1].framework}.html",
+        addresses.executed(finished),
+    ]
+
+
+CATALOG = catalog.load()
+PAGES = ["index.html", "results.html", "docs/same-network.html", *(page for key in CATALOG.tasks for page in of_task(key))]
 
 
 def name(href: str) -> str:
@@ -67,7 +79,7 @@ def test_every_link_leads_somewhere(site):
 
 def test_results_sort_and_filter(reader, screenshot):
     page = reader.open("results.html")
-    table = page.locator("table.cifar10_cnn").first
+    table = page.locator(f"table.{TASK}").first
     rows = table.locator("tbody tr:visible")
     first = rows.first.inner_text()
     button = table.get_by_role("button", name="train").nth(1)
@@ -91,7 +103,8 @@ def test_results_sort_and_filter(reader, screenshot):
 def test_figures_lead_to_records_and_executed_notebooks(reader):
     page = reader.open("results.html")
     href = page.get_by_role("link", name="77.47 %").first.get_attribute("href")
-    assert href == "records/amd-epyc-2-cores/cifar10_cnn/full/pytorch.json"
+    assert href == f"records/amd-epyc-2-cores/{TASK}/full/pytorch.json"
+    page = reader.open(f"results/{TASK}.html")
     page.locator("table").nth(1).get_by_role("link", name="PyTorch", exact=True).click()
     page.wait_for_url("**/full/pytorch.html")
     assert "epoch 10/10" in page.locator(".executed").inner_text()
@@ -111,7 +124,7 @@ def test_theme_and_size_are_kept(reader):
 
 
 def test_concepts_show_chosen_frameworks(reader, screenshot):
-    page = reader.open("concepts/cifar10_cnn.html#pytorch+flax")
+    page = reader.open(f"concepts/{TASK}.html#pytorch+flax")
     headings = page.locator("thead th:visible")
     assert headings.all_inner_texts() == ["Concept", "PyTorch", "Flax"]
     screenshot(page)
@@ -129,10 +142,10 @@ def test_concepts_show_chosen_frameworks(reader, screenshot):
 def test_without_scripts_all_but_the_comparison_is_there(browser, site):
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
-    page.goto(f"file://{site}/concepts/cifar10_cnn.html")
+    page.goto(f"file://{site}/concepts/{TASK}.html")
     assert page.locator("thead th:visible").count() == 19
-    page.goto(f"file://{site}/compare/cifar10_cnn.html")
+    page.goto(f"file://{site}/compare/{TASK}.html")
     assert "needs JavaScript" in page.locator("noscript").inner_text()
-    page.goto(f"file://{site}/frameworks/cifar10_cnn/flax.html")
+    page.goto(f"file://{site}/frameworks/{TASK}/flax.html")
     assert "nnx.value_and_grad" in page.locator("main").inner_text()
     context.close()
