@@ -1,5 +1,6 @@
 """What the compare page sets side by side: the notebooks, and the reference in NumPy, cut into the same steps."""
 
+import ast
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -62,7 +63,7 @@ def reference(module: Path, params: Path, kind: Kind) -> Program:
         raise RosettaError(f"{module.name} marks no steps, or one that is none: {', '.join(wrong)}")
     intro, head = _docstring(text[: marks[0].start()])
     sections = {"parameters": Section("parameters", *_docstring(params.read_text(encoding="utf-8")))}
-    sections["setup"] = Section("setup", "", head)
+    sections["setup"] = Section("setup", "", "\n\n\n".join([head, *_imported(text, module.parent)]))
     for mark, after in zip(marks, [*marks[1:], None]):
         role, note = mark["role"], mark["note"].strip()
         code = text[mark.end() : after.start() if after else None].strip("\n")
@@ -70,6 +71,22 @@ def reference(module: Path, params: Path, kind: Kind) -> Program:
             note, code = f"{earlier.note} {note}", f"{earlier.code}\n\n\n{code}"
         sections[role] = Section(role, note, code)
     return Program(REFERENCE, module, intro, tuple(sections[name] for name in kind.names if name in sections))
+
+
+def _imported(text: str, folder: Path) -> list[str]:
+    """The functions that a reference imports from the modules beside it, and those that they call."""
+    imported = []
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("common.reference."):
+            source = (folder / f"{node.module.rpartition('.')[2]}.py").read_text(encoding="utf-8")
+            functions = {one.name: one for one in ast.parse(source).body if isinstance(one, ast.FunctionDef)}
+            wanted = [alias.name for alias in node.names]
+            for name in wanted:  # grows by what each calls
+                inside = ast.walk(functions[name]) if name in functions else ()
+                called = {part.id for part in inside if isinstance(part, ast.Name)}
+                wanted += [other for other in functions if other in called and other not in wanted]
+            imported += [ast.get_source_segment(source, one) for name, one in functions.items() if name in wanted]
+    return imported
 
 
 def _body(note: str) -> str:

@@ -90,7 +90,9 @@ def test_whatever_is_in_catalog_notebook_and_record_stays_text(checkout, standin
         nbformat.v4.new_output("error", ename=EVIL, evalue=EVIL, traceback=[EVIL]),
     ]
     for name, status in (("good", "ok"), ("other", "failed")):
-        record = make_record(name, task=STANDIN, status=status, title=EVIL, error=EVIL, device=EVIL, versions={EVIL: EVIL})
+        record = make_record(
+            name, task=STANDIN, status=status, title=EVIL, error=EVIL, device=EVIL, versions={EVIL: EVIL}
+        )
         record.machine.cpu = record.machine.os = EVIL
         record.notebook.executed = f"{name}{'' if status == 'ok' else '.failed'}.ipynb"
         file = build.records.write(record, standin.out)
@@ -163,15 +165,20 @@ def test_notebooks_of_every_kind_are_cut_by_its_roles(kind, tmp_path):
     assert all(("Heading" in section.note) == (section.role in many) for section in program.sections)
 
 
-def test_pages_of_tasks_of_every_kind(standin, monkeypatch):
-    """The stand-in's task and a toy of each kind: a page of each sort, and a framework's pages lead to each other."""
+def test_pages_of_tasks_of_every_kind(standin):
+    """A toy of each kind: a page of each sort, and a framework's pages lead to each other. One has its notebook and no more."""
     shutil.copytree(ROOT / "docs", standin.root / "docs")
     toys.write(standin.root)
     shutil.rmtree(standin.root / "notebooks" / STANDIN)  # its notebooks have no text
     (standin.root / "catalog.toml").write_text("schema = 2\n" + toys.FRAMEWORK)
-    (standin.root / "notebooks" / toys.TOYS[-1] / "README.md").unlink(missing_ok=True)
-    (standin.root / "notebooks" / toys.TOYS[-1] / "concepts.toml").unlink(missing_ok=True)
-    toys.notebook(standin.root, toys.TOYS[-1], toys.IDEAS[toys.TOYS[-1]], toys.IDEAS[toys.TOYS[-1]] + " ")
+    bare = standin.root / "notebooks" / toys.TOYS[-1]
+    notebook = nbformat.read(bare / "numpy.ipynb", as_version=4)
+    for cell in notebook.cells:
+        cell.metadata.pop("concepts", None)
+    nbformat.write(notebook, bare / "numpy.ipynb")
+    reference = standin.root / "common" / "reference" / f"{bare.name}.py"
+    for file in (bare / "README.md", bare / "concepts.toml", reference):
+        file.unlink(missing_ok=True)
     done = standin.call("site", "--to", str(standin.root / "site"), "--out", str(standin.out), own_python=False)
     assert done.returncode == 0, done.stderr
     index = (standin.root / "site" / "index.html").read_text()

@@ -61,8 +61,9 @@ def test_cells_are_the_notebooks_own_and_aligned_by_role(reader):
 def test_reference_shows_its_own_steps(reader):
     page = reader.open(PAGE + "#reference")
     shown(page)
-    assert "def forward(" in code(page, "model", 0) and "def momentum_step(" in code(page, "optimizer", 0)
-    assert "def initial_weights(" in code(page, "weights", 0)
+    assert "def forward(" in code(page, "model", 0) and "def initial_weights(" in code(page, "weights", 0)
+    whole = page.locator("main").inner_text()
+    assert all(f"def {name}(" in whole for name in ("conv", "conv_gradient", "_windows", "momentum_step"))
     assert page.locator("#data article").inner_text().endswith("No counterpart.")
 
 

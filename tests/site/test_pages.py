@@ -11,11 +11,14 @@ from rosetta.site import addresses
 from tests.site.browser import Reader
 from tests.test_report import TASK
 
+
 def of_task(key: str) -> list[str]:
     """A page of each sort, with content."""
     rows = CATALOG.rows(key)
     names = [quote(row.name, safe="") for row in rows[:2]]
-    finished = next(record for _, record in records.read_all(RESULTS) if record.task == key and record.notebook.executed)
+    finished = next(
+        record for _, record in records.read_all(RESULTS) if record.task == key and record.notebook.executed
+    )
     return [
         f"compare/{key}.html#{'+'.join([*names, 'reference'])}",
         f"concepts/{key}.html#{'+'.join(row.framework for row in rows[:2])}",
@@ -28,7 +31,12 @@ def of_task(key: str) -> list[str]:
 
 
 CATALOG = catalog.load()
-PAGES = ["index.html", "results.html", "docs/same-network.html", *(page for key in CATALOG.tasks for page in of_task(key))]
+PAGES = [
+    "index.html",
+    "results.html",
+    "docs/same-network.html",
+    *(page for key in CATALOG.tasks for page in of_task(key)),
+]
 
 
 def name(href: str) -> str:

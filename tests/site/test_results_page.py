@@ -21,7 +21,11 @@ def found() -> list:
             record.seed = seed or None
             record.params = record.params | {"SEED": seed, "TARGET_ACCURACY": 0.75}
             metrics = record.metrics
-            metrics.accuracy, metrics.examples_per_j, metrics.steady_epoch_s = base + seed / 100, 40.0 + seed, 5.0 + seed
+            metrics.accuracy, metrics.examples_per_j, metrics.steady_epoch_s = (
+                base + seed / 100,
+                40.0 + seed,
+                5.0 + seed,
+            )
             metrics.loss, metrics.epoch_s = [2.0, 1.5, 1.2], [7.0, 5.0, 5.0]
             metrics.epoch_accuracy = [0.4, 0.6, metrics.accuracy]
             metrics.target_s = 17.0 if metrics.accuracy >= 0.75 else None
