@@ -15,6 +15,7 @@ from rosetta.run.kernels import Kernels
 SIZE, STEPS = 24, 3  # the last batch is shorter
 
 
+@pytest.mark.rows
 @pytest.mark.timeout(900)
 def test_trains_as_torch_does(tmp_path, missing):
     try:

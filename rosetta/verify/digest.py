@@ -24,9 +24,17 @@ def of(row: Row, task: Task, kernels: Kernels, synthetic: bool) -> str:
     code = _code(row.notebook)
     roots = [f"common/params/{task.key}.py", f"common/reference/{task.key}.py", f"rosetta/verify/{task.kind_name}.py"]
     files = _closure([*roots, *_imported(code)])
-    facts = row.facts.model_dump(include={"flavour", "looser", "slow_on_cpu"})
-    said = [row.parameters, facts, task.without_chance, task.tolerances, synthetic]
-    decisive = [code, said, kernels.fingerprint(row.environment), {file: _sha256(file) for file in files}]
+    looser = {quantity: looser.tolerance for quantity, looser in row.facts.looser.items()}
+    of_row = [row.parameters, row.facts.flavour, looser, row.facts.slow_on_cpu is None]
+    decisive = [
+        code,
+        of_row,
+        task.without_chance,
+        task.tolerances,
+        synthetic,
+        kernels.fingerprint(row.environment),
+        {file: _sha256(file) for file in files},
+    ]
     return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()
 
 

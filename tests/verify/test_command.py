@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from tests.standin import TASK, StandIn, one_line
+from tests.standin import TASK, TASK_FILE, StandIn, one_line
 from tests.verify.numpy_notebook import FAULTS, cells
 
 SMALLER = {
@@ -19,7 +19,8 @@ SMALLER = {
 
 
 @pytest.fixture
-def standin(tmp_path):
+def standin(tmp_path, monkeypatch):
+    monkeypatch.setattr("tests.standin.TASK_FILE", "without_chance = { DROPOUT = false }\n" + TASK_FILE)
     made = StandIn(tmp_path / "checkout")
     proof = made.root / "rosetta" / "verify" / "train.py"
     source = proof.read_text()

@@ -1,6 +1,7 @@
 """Every kind's proof, on a toy task of each: it passes as it is, and a planted mistake fails its level."""
 
 import json
+import re
 
 import pytest
 
@@ -72,6 +73,30 @@ def test_rows_of_a_kind_that_trains_nothing_are_not_cross_loaded(verified):
     assert done.returncode == 2 and "say toy_entries/numpy" in one_line(done.stderr)
     done = verified[1].call("crossload", "--synthetic")
     assert done.returncode == 2 and "rows of one task" in one_line(done.stderr)
+
+
+def test_rows_that_have_not_changed_are_not_verified_again(standin):
+    standin.catalog(standin.entry("wrong"))
+    toys.write(standin.root)
+    toys.notebook(standin.root, "toy_entries", "x.mean(axis=1)", "x.mean(axis=0)", framework="wrong")
+
+    def verify(*arguments: str) -> str:
+        return standin.call("verify", *arguments, "--synthetic", "--out", str(standin.out)).stdout
+
+    first = verify("toy_entries/numpy", "toy_infer/numpy")
+    assert "2 of 2 rows pass all levels on SYNTHETIC data" in first
+    again = verify()
+    assert re.search(r"4 of 5 rows pass all levels \(2 unchanged since \d{4}-\d\d-\d\d, 3 verified now\)", again), again
+    assert "wrong: FAILED" in again and "toy_infer/numpy" not in again
+    assert "[1/1] wrong: FAILED" in verify(), "a row that fails is verified again"
+    assert "[1/1] wrong" in verify("--task", "toy_entries")
+
+    drawn = verify("--task", "toy_infer", "--drawn", "1")
+    assert re.search(r"drawn with seed \d+: toy_infer/numpy", drawn) and "1 of 1 rows pass all levels on" in drawn
+    assert "(1 unchanged since" in verify("--task", "toy_infer")
+    toys.notebook(standin.root, "toy_infer", "bias, 0)", "bias, 0.0)")
+    assert "[1/1] toy_infer/numpy: ok" in verify("--task", "toy_infer")
+    assert "[1/1]" in verify("--task", "toy_infer", "--all") and "[1/1]" in verify("toy_infer/numpy")
 
 
 def test_every_kind_has_a_proof():
