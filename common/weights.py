@@ -50,9 +50,19 @@ def save_weights(path, weights):
     np.savez(path, **{name: np.asarray(array, np.float32) for name, array in weights.items()})
 
 
-def save_outputs(folder, weights, probabilities):
-    """Write what a training run has made: ``weights.npz``, and ``probabilities.npy`` of shape (test images, classes)."""
+def save_outputs(folder, weights, outputs):
+    """Write what a run has made: ``weights.npz``, and ``outputs.npy`` with a row an input (probabilities, features)."""
+    _make(folder)
+    save_weights(os.path.join(folder, "weights.npz"), weights)
+    np.save(os.path.join(folder, "outputs.npy"), np.asarray(outputs, np.float32), allow_pickle=False)
+
+
+def save_answers(folder, answers):
+    """Write ``answers.npz``: the answer of every entry by its name, as an array of its own type."""
+    _make(folder)
+    np.savez(os.path.join(folder, "answers.npz"), **{name: np.asarray(answer) for name, answer in answers.items()})
+
+
+def _make(folder):
     if not os.path.isdir(folder):
         os.makedirs(folder)
-    save_weights(os.path.join(folder, "weights.npz"), weights)
-    np.save(os.path.join(folder, "probabilities.npy"), np.asarray(probabilities, np.float32), allow_pickle=False)

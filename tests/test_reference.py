@@ -15,6 +15,7 @@ from rosetta.run.kernels import Kernels
 SIZE, STEPS = 24, 3  # the last batch is shorter
 
 
+@pytest.mark.rows
 @pytest.mark.timeout(900)
 def test_trains_as_torch_does(tmp_path, missing):
     try:
@@ -29,7 +30,7 @@ def test_trains_as_torch_does(tmp_path, missing):
     theirs = np.load(tmp_path / "out.npz")
 
     batches = [(x[i : i + SIZE], y[i : i + SIZE]) for i in range(0, len(x), SIZE)]
-    weights, losses = network.train(start, batches, lr=0.01, momentum=0.9)
+    weights, losses = network.train(start, batches, {"LR": 0.01, "MOMENTUM": 0.9})
     assert len(losses) == STEPS
     np.testing.assert_allclose(losses, theirs["losses"], rtol=0, atol=1e-9)
     np.testing.assert_allclose(network.probabilities(weights, x), theirs["probabilities"], rtol=0, atol=1e-9)

@@ -1,7 +1,7 @@
 """The network of the task ``cifar10_cnn`` in plain NumPy: the definition that every notebook is held against.
 
-Read it from top to bottom: the layers, each with its derivative; the network; the loss; one step of training;
-dropout; the initial weights. Images are (n, 3, 32, 32), that is NCHW, with pixels in [0, 1]; labels are (n,) class
+Read it from top to bottom: the network; the loss and its gradient; training; dropout; the initial weights. The layers, each with
+its derivative, stand in ``layers.py``. Images are (n, 3, 32, 32), that is NCHW, with pixels in [0, 1]; labels are (n,) class
 numbers from 0 to 9; weights are a dict of arrays with the names and shapes of ``WEIGHT_SHAPES``. Everything is
 computed in the precision of the weights: float64 to compare with, float32 where speed matters more. A line ``# ---- [role]``
 begins what stands for that step of the notebooks.
@@ -10,74 +10,22 @@ begins what stands for that step of the notebooks.
 import numpy as np
 
 from common.params.cifar10_cnn import WEIGHT_SHAPES
-
-# ---- [model] Layers. Each derivative takes the gradient of the loss by the layer's output and returns that by its inputs.
-
-TAPS = [(row, column) for row in range(3) for column in range(3)]  # the positions of a 3x3 kernel
-
-
-def conv(x, weight, bias):
-    """3x3 convolution, stride 1, zero padding of 1 ("same"): (n, in, h, w) -> (n, out, h, w); weight (out, in, 3, 3).
-
-    As everywhere in deep learning it is a correlation: the kernel is not mirrored.
-    """
-    n, _, h, w = x.shape
-    padded = np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1)), mode="constant")
-    y = np.zeros((n, len(bias), h * w), x.dtype)
-    for i, j in TAPS:
-        y += np.matmul(weight[:, :, i, j], padded[:, :, i : i + h, j : j + w].reshape(n, -1, h * w))
-    return y.reshape(n, -1, h, w) + bias[:, None, None]
-
-
-def conv_gradient(dy, x, weight):
-    """Gradients by x, weight and bias."""
-    n, _, h, w = x.shape
-    padded = np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1)), mode="constant")
-    d_padded, d_weight = np.zeros_like(padded), np.empty_like(weight)
-    for i, j in TAPS:
-        window = (slice(None), slice(None), slice(i, i + h), slice(j, j + w))
-        d_weight[:, :, i, j] = np.tensordot(dy, padded[window], axes=((0, 2, 3), (0, 2, 3)))
-        d_padded[window] += np.matmul(weight[:, :, i, j].T, dy.reshape(n, -1, h * w)).reshape(n, -1, h, w)
-    return d_padded[:, :, 1:-1, 1:-1], d_weight, dy.sum(axis=(0, 2, 3))
-
-
-def max_pool(x):
-    """The largest of each 2x2 window, stride 2: (n, c, h, w) -> (n, c, h / 2, w / 2)."""
-    return _windows(x).max(axis=-1)
-
-
-def max_pool_gradient(dy, x):
-    """The gradient goes to the largest of each window; where several are equal, to the first in reading order."""
-    windows = _windows(x)
-    winner = windows.argmax(axis=-1)
-    d_windows = np.where(np.arange(4) == winner[..., None], dy[..., None], np.zeros((), dy.dtype))
-    n, c, h, w = dy.shape
-    return d_windows.reshape(n, c, h, w, 2, 2).transpose(0, 1, 2, 4, 3, 5).reshape(x.shape)
-
-
-def _windows(x):
-    n, c, h, w = x.shape
-    return x.reshape(n, c, h // 2, 2, w // 2, 2).transpose(0, 1, 2, 4, 3, 5).reshape(n, c, h // 2, w // 2, 4)
-
-
-def dense(x, weight, bias):
-    """(n, in) -> (n, out); weight (out, in)."""
-    return np.matmul(x, weight.T) + bias
-
-
-def dense_gradient(dy, x, weight):
-    """Gradients by x, weight and bias."""
-    return np.matmul(dy, weight), np.matmul(dy.T, x), dy.sum(axis=0)
-
-
-def relu(x):
-    return np.maximum(x, 0)
-
-
-def relu_gradient(dy, y):
-    """y is ReLU's output; where that is 0 nothing passes."""
-    return dy * (y > 0)
-
+from common.reference.layers import (
+    conv,
+    conv_gradient,
+    cross_entropy,
+    cross_entropy_gradient,
+    dense,
+    dense_gradient,
+    dropout_mask,
+    glorot_bound,
+    max_pool,
+    max_pool_gradient,
+    momentum_step,
+    relu,
+    relu_gradient,
+    softmax,
+)
 
 # ---- [model] The network: two convolutional blocks and two dense layers, 3,441,592 parameters
 
@@ -109,29 +57,14 @@ def head(weights, x, mask=1):
     return h, dense(h * mask, weights["fc2.weight"], weights["fc2.bias"])
 
 
-def softmax(logits):
-    """Logits -> probabilities, both (n, 10)."""
-    e = np.exp(logits - logits.max(axis=1, keepdims=True))
-    return e / e.sum(axis=1, keepdims=True)
-
-
-# ---- [optimizer] The loss, its gradient by every weight, and a step against it
-
-
-def cross_entropy(logits, y):
-    """Softmax cross-entropy, the mean over the batch."""
-    shifted = logits - logits.max(axis=1, keepdims=True)
-    return np.mean(np.log(np.exp(shifted).sum(axis=1)) - shifted[np.arange(len(y)), y])
+# ---- [optimizer] The gradient of the loss, softmax cross-entropy, by every weight
 
 
 def gradients(weights, x, y, masks=None):
     """The loss of a batch and its gradient by every weight, a dict like ``weights``."""
     logits, (x, a1, c1, h1, a2, c2, h2, h3) = forward(weights, x, masks)
     m1, m2, m3 = masks or (1, 1, 1)
-    d = softmax(logits)
-    d[np.arange(len(y)), y] -= 1
-    d /= len(y)  # the loss is a mean
-    g = {}
+    d, g = cross_entropy_gradient(logits, y), {}
     d, g["fc2.weight"], g["fc2.bias"] = dense_gradient(d, h3 * m3, weights["fc2.weight"])
     d, g["fc1.weight"], g["fc1.bias"] = dense_gradient(relu_gradient(d * m3, h3), h2, weights["fc1.weight"])
     d = d.reshape(len(x), 100, 8, 8)
@@ -148,22 +81,19 @@ def block_gradient(d, weights, first, second, x, a, c, g):
     return d
 
 
-def momentum_step(weights, velocities, g, lr, momentum):
-    """Classical momentum: v = momentum v + g; w = w - lr v. Returns new weights and velocities."""
-    velocities = {name: momentum * velocities[name] + g[name] for name in weights}
-    return {name: weights[name] - lr * velocities[name] for name in weights}, velocities
-
-
 # ---- [train] Training
 
 
-def train(weights, batches, lr, momentum):
-    """One step a batch (x, y), without dropout, from zero velocities. Returns the weights and the loss before each step."""
+def train(weights, batches, constants):
+    """One step of classical momentum a batch (x, y), without dropout, from zero velocities.
+
+    constants: a dict with LR and MOMENTUM. Returns the weights and the loss before each step.
+    """
     velocities = {name: np.zeros_like(weight) for name, weight in weights.items()}
     losses = []
     for x, y in batches:
         loss, g = gradients(weights, x, y)
-        weights, velocities = momentum_step(weights, velocities, g, lr, momentum)
+        weights, velocities = momentum_step(weights, velocities, g, constants["LR"], constants["MOMENTUM"])
         losses.append(loss)
     return weights, losses
 
@@ -184,7 +114,7 @@ DROPOUT = [((50, 16, 16), 0.25), ((100, 8, 8), 0.25), ((512,), 0.5)]  # shape of
 
 def dropout_masks(n, rng, dtype=np.float64):
     """Random masks for a batch of n images: 0 or 1 / (1 - rate). rng: numpy.random.RandomState."""
-    return tuple(((rng.random_sample((n,) + shape) >= rate) / (1 - rate)).astype(dtype) for shape, rate in DROPOUT)
+    return tuple(dropout_mask((n,) + shape, rate, rng, dtype) for shape, rate in DROPOUT)
 
 
 def dropout_losses(weights, x, y, passes, rng):
@@ -201,16 +131,16 @@ def dropout_losses(weights, x, y, passes, rng):
 # ---- [weights] Initial weights: Glorot (Xavier) uniform, biases zero
 
 
-def glorot_bound(shape):
-    """sqrt(6 / (fan in + fan out)); the fans of a convolution count its 3x3 positions too."""
-    positions = int(np.prod(shape[2:]))
-    return np.sqrt(6.0 / ((shape[0] + shape[1]) * positions))
+def initial_bound(name):
+    """A weight is drawn between minus this and this; 0 of a bias."""
+    shape = WEIGHT_SHAPES[name]
+    return glorot_bound(shape) if len(shape) > 1 else 0.0
 
 
 def initial_weights(seed):
     """Weights to start training from, float64."""
     rng = np.random.RandomState(seed)
     return {
-        name: np.zeros(shape) if len(shape) == 1 else rng.uniform(-1, 1, shape) * glorot_bound(shape)
+        name: rng.uniform(-1, 1, shape) * initial_bound(name) if len(shape) > 1 else np.zeros(shape)
         for name, shape in WEIGHT_SHAPES.items()
     }

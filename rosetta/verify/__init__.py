@@ -1,5 +1,6 @@
-"""``run_all.py verify``: is every notebook the same network as the reference in NumPy?
+"""``run_all.py verify``: does every notebook compute what the reference in NumPy does?
 
-probes runs a row's notebook a few steps, levels judges what came out, conformance does so for many rows, page writes it down;
-cross gives one framework's trained weights to the others.
+kinds names the module that proves a kind of task (train, infer, speed, entries); probes runs a row's notebook for them, levels
+judges what it saved, conformance keeps what was found, digest says whether it still holds, page writes it down; cross gives one
+framework's trained weights to the others.
 """

@@ -1,6 +1,7 @@
 """What ``run_all.py verify`` and ``run_all.py crossload`` do."""
 
 import os
+import random
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -8,18 +9,17 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from rosetta import catalog, data
+from rosetta import catalog, data, plan
 from rosetta.batch.workers import Workers
 from rosetta.catalog import Row
 from rosetta.errors import RosettaError
 from rosetta.paths import RESULTS, portable
-from rosetta.plan import check_sizes
 from rosetta.run import devices
 from rosetta.run.kernels import Kernels, parse_given
-from rosetta.verify import conformance, cross, page
+from rosetta.verify import conformance, cross, digest, page
 from rosetta.verify.conformance import Conformance
-from rosetta.verify.levels import LEVELS
-from rosetta.verify.probes import Bench, Reference
+from rosetta.verify.kinds import proof
+from rosetta.verify.probes import Bench
 
 
 @dataclass(frozen=True)
@@ -33,28 +33,33 @@ class Options:
     jobs: int | None = None  # rows at a time; None: one a GPU, or one a processor
 
 
-def verify(names: list[str], options: Options) -> int:
-    """Verify rows, show and keep what was found. Exit code 0 only if all pass; a row skipped here counts if named."""
+def verify(names: list[str], options: Options, every: bool = False, drawn: int = 0) -> int:
+    """Verify rows, show and keep what was found: those that are named, else those that have not passed as they are today.
+
+    every: all rows. drawn: so many of the unchanged rows, too. Exit code 0 only if all pass; a row skipped here counts if named.
+    """
     setting = Setting(names, options)
-    reference = Reference(setting.task, options.synthetic)
-    report = conformance.read(setting.results)
-    console, ended = Console(), []
-
-    def one(row: Row) -> Conformance:
-        probe = setting.bench.prober(row, setting.task, options.synthetic)
-        return conformance.verify(row, probe, reference, gpu=any(slot.on_gpu for slot in setting.bench.workers.slots))
-
-    for found in setting.bench.workers.each(one, setting.rows):
-        ended.append(found)
-        report.add(found)
-        conformance.write(report, setting.results)
-        console.print(_line(found, len(ended), len(setting.rows)), soft_wrap=True)
-    written = page.write(setting.catalog, setting.results)
-    console.print(_table(sorted(ended, key=lambda found: [row.name for row in setting.rows].index(found.name))))
-    passed = sum(found.passed for found in ended)
+    kept = {} if names or every else setting.unchanged(drawn)
+    due = [row for row in setting.rows if row.full_name not in kept]
+    verified: list[page.Line] = []
+    for row, found in setting.bench.workers.each(setting.verify, due):
+        verified.append((row, found))
+        setting.reports[row.task].add(found)
+        conformance.write(setting.reports[row.task], setting.results, row.task)
+        head = f"[{len(verified)}/{len(due)}] {setting.catalog.label(row)}: "
+        setting.console.print(_line(head, found, setting.kind(row)), soft_wrap=True)
+    written = [portable(str(page.write(setting.catalog, key, setting.results))) for key in setting.reports]
+    for key in setting.reports:
+        lines = sorted((line for line in verified if line[0].task == key), key=lambda line: due.index(line[0]))
+        if lines:
+            setting.console.print(_table(setting.kind(lines[0][0]), lines))
+    passed, since = len(kept) + sum(found.passed for _, found in verified), ""
+    if kept:
+        first = min(found.verified for found in kept.values())
+        since = f" ({len(kept)} unchanged since {first:%Y-%m-%d}, {len(due)} verified now)"
     on = "SYNTHETIC" if options.synthetic else "real"
-    _tell(f"{passed} of {len(ended)} rows pass all levels on {on} images; {portable(str(written))}")
-    return 0 if all(found.passed or found.skipped and not names for found in ended) else 1
+    setting.note(f"{passed} of {len(setting.rows)} rows pass all levels{since} on {on} data; {', '.join(written)}")
+    return 0 if all(found.passed or found.skipped and not names for _, found in verified) else 1
 
 
 def crossload(names: list[str], sizes: dict[str, int | None], options: Options) -> int:
@@ -63,79 +68,92 @@ def crossload(names: list[str], sizes: dict[str, int | None], options: Options) 
     sizes: N_TRAIN and N_TEST where the user gave them.
     """
     setting = Setting(names, options)
-    constants = setting.task.parameters()
-    given = {name: size for name, size in sizes.items() if size is not None}
-    check_sizes(given, constants)
+    if len(setting.reports) > 1:
+        raise RosettaError(f"crossload takes rows of one task, not of {' and '.join(setting.reports)}: give --task")
     if len(setting.rows) < 2:
         raise RosettaError("crossload needs two rows or more")
-    matrix = cross.make(
-        setting.rows,
-        setting.task,
-        setting.bench,
-        _tell,
-        synthetic=options.synthetic,
-        n_train=given.get("N_TRAIN", cross.N_TRAIN),
-        n_test=given.get("N_TEST", constants["N_TEST"]),
-    )
-    cross.write(matrix, setting.results)
-    written = page.write(setting.catalog, setting.results)
-    _tell(
-        f"{'all agree' if matrix.passed else 'NOT all agree'} within {cross.ALLOWED} images; {portable(str(written))}"
-    )
+    task = setting.catalog.task(setting.rows[0].task)
+    if not task.kind.trains:
+        raise RosettaError(f"{task.key} is of kind {task.kind.name}: its rows train no weights to be exchanged")
+    given = {name: size for name, size in sizes.items() if size is not None}
+    plan.check(given, task)
+    matrix = cross.make(setting.rows, task, setting.bench, setting.note, synthetic=options.synthetic, sizes=given)
+    setting.reports[task.key].matrix = matrix
+    conformance.write(setting.reports[task.key], setting.results, task.key)
+    written = portable(str(page.write(setting.catalog, task.key, setting.results)))
+    setting.note(f"{'all agree' if matrix.passed else 'NOT all agree'} within {cross.ALLOWED} examples; {written}")
     return 0 if matrix.passed else 1
 
 
 class Setting:
-    """What the options come to: the rows, where they run, where results go."""
+    """What the options come to: the rows, where they run, and what is known of them."""
 
     def __init__(self, names: list[str], options: Options):
-        self.catalog = catalog.load()
-        name = options.task or next(iter(self.catalog.tasks))
-        self.rows = self.catalog.select(name, names)
-        self.task = self.catalog.tasks[name]
+        self.catalog, self.options, self.console = catalog.load(), options, Console()
+        self.rows = self.catalog.select(names, options.task)
         self.results = options.out.absolute() if options.out else RESULTS
-        conformance.read(self.results), cross.read(self.results)  # a damaged file is told before the work, not after it
+        tasks = {row.task: self.catalog.task(row.task) for row in self.rows}
+        self.reports = {key: conformance.read(self.results, key) for key in tasks}
+        if not options.synthetic:
+            for dataset in {task.data for task in tasks.values() if task.data}:
+                data.locate(dataset, options.data_dir)
         if options.data_dir:  # kernels inherit it
             os.environ["ROSETTA_DATA"] = str(options.data_dir.absolute())
-        if not options.synthetic:
-            data.locate(self.task.data)
-        self.bench = Bench(Kernels(parse_given(options.python)), Workers(devices.shared(options.gpus, options.jobs)))
+        slots, kernels = devices.shared(options.gpus, options.jobs), Kernels(parse_given(options.python))
+        self.bench, self.gpu = Bench(kernels, Workers(slots)), any(slot.on_gpu for slot in slots)
+        self.digests = {row.full_name: digest.of(row, tasks[row.task], kernels, options.synthetic) for row in self.rows}
+        self.references = {
+            (row.task, row.facts.flavour): proof(self.kind(row)).Reference(
+                tasks[row.task], row.facts.flavour, options.synthetic
+            )
+            for row in self.rows
+        }
+
+    def kind(self, row: Row) -> str:
+        return self.catalog.kind(row).name
+
+    def verify(self, row: Row) -> tuple[Row, Conformance]:
+        reference = self.references[row.task, row.facts.flavour]
+        probe = self.bench.prober(row, reference.task, self.options.synthetic)
+        return row, conformance.verify(row, probe, reference, self.digests[row.full_name], self.gpu)
+
+    def unchanged(self, drawn: int) -> dict[str, Conformance]:
+        """The rows that have passed as they are today, by their full names, without some that are drawn at random."""
+        found = [line for report in self.reports.values() for line in report.rows]
+        kept = {
+            line.full_name: line for line in found if line.passed and line.digest == self.digests.get(line.full_name)
+        }
+        seed = random.randrange(10**6)
+        chosen = random.Random(seed).sample(list(kept), min(drawn, len(kept)))
+        if chosen:
+            self.note(f"drawn with seed {seed}: {', '.join(chosen)}")
+        return {name: line for name, line in kept.items() if name not in chosen}
+
+    def note(self, line: str) -> None:
+        self.console.print(line, highlight=False, soft_wrap=True, markup=False)
 
 
-def _tell(line: str) -> None:
-    Console().print(line, highlight=False, soft_wrap=True, markup=False)
-
-
-def _line(found: Conformance, number: int, of: int) -> Text:
-    head = f"[{number}/{of}] {found.name}: "
+def _line(head: str, found: Conformance, kind: str) -> Text:
     if found.skipped:
         return Text(f"{head}skipped: {found.skipped}", "yellow")
     failures = [
-        f"level {finding.level} ({LEVELS[finding.level]}): {finding.reason}"
+        f"level {finding.level} ({proof(kind).LEVELS[finding.level]}): {finding.reason}"
         for finding in found.findings
         if not finding.passed
     ]
-    if failures:
-        return Text(head + "FAILED " + "; ".join(failures), "red")
-    return Text(f"{head}ok  ({found.seconds:.0f} s)")
+    return (
+        Text(head + "FAILED " + "; ".join(failures), "red") if failures else Text(f"{head}ok  ({found.seconds:.0f} s)")
+    )
 
 
-def _table(found: list[Conformance]) -> Table:
+def _table(kind: str, lines: list[page.Line]) -> Table:
     """Level by row, with the largest measured differences."""
     table = Table(box=None, pad_edge=False)
     table.add_column("row", no_wrap=True)
-    for level, quantities in page.COLUMNS.items():
-        for place, quantity in enumerate(quantities or (None,)):
-            table.add_column(f"{level} {LEVELS[level]}" if place == 0 else quantity, justify="right")
-    for one in found:
-        findings = {finding.level: finding for finding in one.findings}
-        cells = []
-        for level, quantities in page.COLUMNS.items():
-            finding = findings.get(level)
-            style = "green" if finding and finding.passed else "red" if finding else "yellow"
-            cells += [
-                Text(page.cell(finding, quantity, one).replace("\\", "").replace("**", ""), style)
-                for quantity in quantities or (None,)
-            ]
-        table.add_row(Text(one.name), *cells)
+    for heading in page.headings(kind):
+        table.add_column(heading, justify="right")
+    for row, found in lines:
+        style = "yellow" if found.skipped else "green" if found.passed else "red"
+        cells = page.cells(kind, row, found)
+        table.add_row(row.name, *(Text(cell.replace("\\", "").replace("**", ""), style) for cell in cells))
     return table

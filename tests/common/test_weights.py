@@ -33,7 +33,7 @@ def test_saved_and_loaded_again(tmp_path):
 def test_outputs_of_a_run(tmp_path):
     folder = tmp_path / "new" / "folder"
     save_outputs(str(folder), weights(), np.full((5, 10), 0.1))
-    assert np.load(str(folder / "probabilities.npy"), allow_pickle=False).shape == (5, 10)
+    assert np.load(str(folder / "outputs.npy"), allow_pickle=False).shape == (5, 10)
     assert list(load_weights(str(folder / "weights.npz"), SHAPES)) == list(SHAPES)
 
 

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from tests.standin import StandIn, one_line
+from tests.standin import TASK, TASK_FILE, StandIn, one_line
 from tests.verify.numpy_notebook import FAULTS, cells
 
 SMALLER = {
@@ -19,14 +19,15 @@ SMALLER = {
 
 
 @pytest.fixture
-def standin(tmp_path):
+def standin(tmp_path, monkeypatch):
+    monkeypatch.setattr("tests.standin.TASK_FILE", "without_chance = { DROPOUT = false }\n" + TASK_FILE)
     made = StandIn(tmp_path / "checkout")
-    probes = made.root / "rosetta" / "verify" / "probes.py"
-    source = probes.read_text()
+    proof = made.root / "rosetta" / "verify" / "train.py"
+    source = proof.read_text()
     for usual, small in SMALLER.items():  # NumPy needs a minute for the usual sizes
         assert usual in source
         source = source.replace(usual, small)
-    probes.write_text(source)
+    proof.write_text(source)
     for fault in FAULTS:
         made.notebook(fault, cells(fault))
     made.catalog("".join(made.entry(fault) for fault in FAULTS))
@@ -38,20 +39,26 @@ def verify(standin, *arguments, command="verify", synthetic=True, **variables):
     return standin.call(command, *arguments, *options, **variables)
 
 
+def report(standin) -> dict:
+    return json.loads((standin.out / "conformance" / f"{TASK}.json").read_text())
+
+
 def found(standin) -> dict[str, dict]:
-    rows = json.loads((standin.out / "conformance.json").read_text())["rows"]
-    return {row["framework"]: row for row in rows}
+    return {row["framework"]: row for row in report(standin)["rows"]}
+
+
+def page(standin) -> str:
+    return (standin.out / "conformance" / f"{TASK}.md").read_text()
 
 
 def test_row_that_is_the_reference_passes(standin):
     done = verify(standin, "same")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "1 of 1 rows pass all levels on SYNTHETIC images" in done.stdout
+    assert "1 of 1 rows pass all levels on SYNTHETIC data" in done.stdout
     row = found(standin)["same"]
     assert [finding["level"] for finding in row["findings"]] == [1, 2, 3, 4, 5]
     assert row["synthetic"] and row["machine"]["name"] == "test-machine" and row["versions"]["numpy"]
-    page = (standin.out / "conformance.md").read_text()
-    assert f"**1 of {len(FAULTS)} rows pass all 5 levels**, on SYNTHETIC images" in page
+    assert f"**1 of {len(FAULTS)} rows pass all 5 levels**, on SYNTHETIC data" in page(standin)
 
 
 def test_rows_that_fail_are_named_and_the_others_kept(standin):
@@ -71,17 +78,15 @@ def test_rows_that_fail_are_named_and_the_others_kept(standin):
     assert "crashed" in reasons["segfault"][1] and "not saved" in reasons["forgets"][1]
     assert "diverged" in reasons["diverges"][4]
     assert set(reasons["swapped"]) == {3, 5} and reasons["swapped"][3].startswith("test probabilities differ")
-    page = (standin.out / "conformance.md").read_text()
-    assert "### Failed or skipped" in page and "**1 of" in page
+    assert "## Failed or skipped" in page(standin) and "**1 of" in page(standin)
 
 
 def test_looser_tolerance_is_used_and_shown(standin):
-    looser = '[frameworks.swapped.looser]\nprobability = { tolerance = 0.9, reason = "sees the world on its side" }\n'
-    standin.catalog(standin.entry("swapped") + looser)
+    standin.rows({"swapped": 'looser.probability = { tolerance = 0.9, reason = "sees the world on its side" }'})
     verify(standin, "swapped")
     finding = found(standin)["swapped"]["findings"][2]
     assert finding["tolerances"]["probability"] == 0.9
-    assert "sees the world on its side" in (standin.out / "conformance.md").read_text()
+    assert "sees the world on its side" in page(standin)
 
 
 def test_rows_that_this_machine_cannot_hold_are_skipped(standin):
@@ -106,15 +111,15 @@ def test_crossload(standin):
         ROSETTA_MACHINE="test machine",
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    (matrix,) = json.loads((standin.out / "crossload.json").read_text())["matrices"]
+    matrix = report(standin)["matrix"]
     assert matrix["rows"] == ["same", "raises"] and matrix["n_test"] == 50
     assert all(len(set(hits)) == 1 for hits in matrix["hits"])
-    assert "### Cross-loading" in (standin.out / "conformance.md").read_text()
+    assert "## Cross-loading" in page(standin)
 
 
 def test_crossload_tells_rows_that_disagree(standin):
     done = verify(standin, "same", "boasts", "--train-size", "64", "--test-size", "100", command="crossload")
-    assert done.returncode == 1 and "NOT all agree within 2 images" in done.stdout
+    assert done.returncode == 1 and "NOT all agree within 2 examples" in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -122,7 +127,7 @@ def test_crossload_tells_rows_that_disagree(standin):
     [
         (["nosuch"], "verify", "unknown framework nosuch"),
         (["same"], "crossload", "crossload needs two rows or more"),
-        (["same", "swapped", "--test-size", "20000"], "crossload", "there are only 10000 images"),
+        (["same", "swapped", "--test-size", "20000"], "crossload", "N_TEST is 20000, but cifar10_cnn has only 10000"),
     ],
 )
 def test_bad_input_is_one_line(standin, arguments, command, message):
@@ -130,24 +135,27 @@ def test_bad_input_is_one_line(standin, arguments, command, message):
     assert done.returncode == 2 and message in one_line(done.stderr)
 
 
-def test_missing_data_is_one_line(standin, tmp_path):
-    done = verify(standin, "same", synthetic=False, ROSETTA_DATA=str(tmp_path / "nowhere"))
+@pytest.mark.parametrize("by", ["ROSETTA_DATA", "--data-dir"])
+def test_missing_data_is_one_line(standin, tmp_path, by):
+    nowhere = str(tmp_path / "nowhere")
+    options, variables = ([by, nowhere], {}) if by.startswith("-") else ([], {by: nowhere})
+    done = verify(standin, "same", *options, synthetic=False, **variables)
     assert done.returncode == 2 and "nowhere" in one_line(done.stderr)
+    assert by in done.stderr
 
 
-@pytest.mark.parametrize("file", ["conformance.json", "crossload.json"])
-def test_damaged_file_is_one_line(standin, file):
-    standin.out.mkdir()
-    (standin.out / file).write_text('{"rows": 1')
+def test_damaged_file_is_one_line(standin):
+    (standin.out / "conformance").mkdir(parents=True)
+    (standin.out / "conformance" / f"{TASK}.json").write_text('{"rows": 1')
     done = verify(standin, "same")
-    assert done.returncode == 2 and file in one_line(done.stderr) and "mend or delete" in done.stderr
+    assert done.returncode == 2 and f"{TASK}.json" in one_line(done.stderr) and "mend or delete" in done.stderr
 
 
 def test_interrupt_keeps_what_is_finished_and_leaves_no_process(standin):
     command = standin.command("verify", "same", "hangs", "--synthetic", "--jobs", "2", "--out", str(standin.out))
     running = subprocess.Popen(command, cwd=standin.root, env=standin.variables(), stdout=subprocess.DEVNULL)
     deadline = time.monotonic() + 120
-    while not ((standin.out / "conformance.json").exists() and sleeping()) and time.monotonic() < deadline:
+    while not ((standin.out / "conformance" / f"{TASK}.json").exists() and sleeping()) and time.monotonic() < deadline:
         time.sleep(0.2)
     running.send_signal(signal.SIGINT)
     assert running.wait(60) == 130

@@ -1,14 +1,15 @@
-"""Each level sees what it is for. Pure arrays: no notebook runs here."""
+"""Each level of kind ``train`` sees what it is for. Pure arrays: no notebook runs here."""
 
 import re
 
 import numpy as np
 import pytest
 
-from common.params.cifar10_cnn import EXPECTED, WEIGHT_SHAPES
+from common.params.cifar10_cnn import EXPECTED
 from common.reference import cifar10_cnn as network
-from rosetta.verify import levels
-from rosetta.verify.levels import TOLERANCES
+from rosetta.verify import levels, train
+from rosetta.verify.levels import Judge
+from rosetta.verify.train import TOLERANCES
 
 COUNT = EXPECTED["parameters"]
 
@@ -18,8 +19,15 @@ def fresh():
     return {name: array.astype(np.float32) for name, array in network.initial_weights(seed=0).items()}
 
 
+def weights(exported, count):
+    judge = Judge(1)
+    fits = levels.weights(judge, exported, count, network)
+    return fits, judge.finding()
+
+
 def test_weights_that_fit(fresh):
-    assert levels.weights(fresh, COUNT, WEIGHT_SHAPES).passed
+    fits, finding = weights(fresh, COUNT)
+    assert fits and finding.passed
 
 
 @pytest.mark.parametrize(
@@ -33,13 +41,13 @@ def test_weights_that_fit(fresh):
 )
 def test_weights_that_do_not_fit(fresh, change, count, reason):
     exported = {name: array for name, array in {**fresh, **change}.items() if array is not None}
-    finding = levels.weights(exported, count, WEIGHT_SHAPES)
-    assert not finding.passed
+    fits, finding = weights(exported, count)
+    assert fits == (not change) and not finding.passed
     assert re.search(reason, finding.reason)
 
 
 def test_glorot_uniform_is_recognised(fresh):
-    finding = levels.initial(fresh, network.glorot_bound)
+    finding = train.initial(fresh, network.initial_bound, TOLERANCES)
     assert finding.passed and finding.measured["bias"] == 0 and finding.measured["variance"] < 5
 
 
@@ -55,7 +63,7 @@ def test_glorot_uniform_is_recognised(fresh):
     ],
 )
 def test_other_initial_weights_fail(fresh, name, change):
-    finding = levels.initial(fresh | {name: change(fresh[name])}, network.glorot_bound)
+    finding = train.initial(fresh | {name: change(fresh[name])}, network.initial_bound, TOLERANCES)
     assert not finding.passed and name in finding.reason
 
 
@@ -67,12 +75,12 @@ def probabilities(n=8):
 def test_forward():
     p = probabilities()
     labels = p.argmax(axis=1)
-    assert levels.forward(p + 5e-5, p, labels, 1.0, TOLERANCES).passed
-    assert levels.forward(p + 2e-4, p, labels, 1.0, TOLERANCES).reason.startswith("test probabilities differ")
-    assert "shape" in levels.forward(p[:-1], p, labels, 1.0, TOLERANCES).reason
-    assert "accuracy" in levels.forward(p, p, labels, 7 / 8, TOLERANCES).reason
-    assert "accuracy" in levels.forward(p, p, (labels + 1) % 10, 1.0, TOLERANCES).reason
-    assert not levels.forward(p * np.nan, p, labels, 1.0, TOLERANCES).passed
+    assert train.forward(p + 5e-5, p, labels, 1.0, TOLERANCES).passed
+    assert train.forward(p + 2e-4, p, labels, 1.0, TOLERANCES).reason.startswith("test probabilities differ")
+    assert "shape" in train.forward(p[:-1], p, labels, 1.0, TOLERANCES).reason
+    assert "accuracy" in train.forward(p, p, labels, 7 / 8, TOLERANCES).reason
+    assert "accuracy" in train.forward(p, p, (labels + 1) % 10, 1.0, TOLERANCES).reason
+    assert not train.forward(p * np.nan, p, labels, 1.0, TOLERANCES).passed
 
 
 @pytest.fixture(scope="module")
@@ -84,14 +92,14 @@ def steps():
 
 def test_training(steps):
     start, after, losses = steps
-    assert levels.training(after, losses, start, after, losses, TOLERANCES).passed
+    assert train.training(after, losses, start, after, losses, TOLERANCES).passed
 
 
 @pytest.mark.parametrize("factor, passed", [(1 + 2e-4, False), (1 + 5e-5, True), (np.nan, False)])
 def test_training_measures_each_tensor(steps, factor, passed):
     start, after, losses = steps
     wrong = dict(after, **{"a.bias": after["a.bias"] * factor})
-    finding = levels.training(wrong, losses, start, after, losses, TOLERANCES)
+    finding = train.training(wrong, losses, start, after, losses, TOLERANCES)
     assert finding.passed == passed
     assert passed or finding.reason.startswith("a.bias differs")
 
@@ -100,7 +108,7 @@ def test_training_measures_the_change_alone(steps):
     """Half a percent of the change is too little to show in the weights themselves: weight decay is like that."""
     start, after, losses = steps
     wrong = dict(after, **{"a.weight": start["a.weight"] + 0.01 * 1.005})
-    finding = levels.training(wrong, losses, start, after, losses, TOLERANCES)
+    finding = train.training(wrong, losses, start, after, losses, TOLERANCES)
     assert finding.measured["weights"] <= TOLERANCES["weights"]
     assert finding.reason.startswith("the change of the weights differs")
 
@@ -108,7 +116,7 @@ def test_training_measures_the_change_alone(steps):
 @pytest.mark.parametrize("losses", [[2.3, 2.2], [2.3, 2.2, 2.1002], [2.3, None, 2.1]])
 def test_training_measures_losses(steps, losses):
     start, after, expected = steps
-    assert not levels.training(after, losses, start, after, expected, TOLERANCES).passed
+    assert not train.training(after, losses, start, after, expected, TOLERANCES).passed
 
 
 def draws(n, spread=0.1, mean=2.3, seed=0):
@@ -117,7 +125,7 @@ def draws(n, spread=0.1, mean=2.3, seed=0):
 
 def test_dropout():
     p, expected = probabilities(), draws(200)
-    assert levels.dropout(list(draws(100, seed=1)), expected, p, p, TOLERANCES).passed
+    assert train.dropout(list(draws(100, seed=1)), expected, p, p, TOLERANCES).passed
     for wrong in (
         draws(100, spread=0.2),
         draws(100, spread=0.05),
@@ -126,5 +134,5 @@ def test_dropout():
         [None] * 100,
         [2.3],
     ):
-        assert not levels.dropout(list(wrong), expected, p, p, TOLERANCES).passed
-    assert not levels.dropout(list(draws(100, seed=1)), expected, p + 1e-3, p, TOLERANCES).passed
+        assert not train.dropout(list(wrong), expected, p, p, TOLERANCES).passed
+    assert not train.dropout(list(draws(100, seed=1)), expected, p + 1e-3, p, TOLERANCES).passed

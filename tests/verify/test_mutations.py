@@ -10,14 +10,15 @@ from rosetta.batch.workers import Workers
 from rosetta.run import devices
 from rosetta.run.kernels import Kernels
 from rosetta.speed import scripts
-from rosetta.verify import conformance, probes
-from rosetta.verify.levels import TOLERANCES, Finding
-from rosetta.verify.probes import Bench, Reference, Size
+from rosetta.verify import train
+from rosetta.verify.levels import Finding
+from rosetta.verify.probes import Bench
+from rosetta.verify.train import TOLERANCES, Reference, Size
 from tests.verify.copies import Copy, copied
 from tests.verify.mutations import MUTATIONS, NOTEBOOKS
 
 KNOWN = catalog.load()
-TASK = KNOWN.tasks["cifar10_cnn"]
+TASK = KNOWN.task("cifar10_cnn")
 USUAL = Size(n_test=510, drop_steps=100, n_drop_test=100)
 SMALL = Size(n_test=20, drop_steps=50, n_drop_test=20)  # is enough for the other mistakes
 CASES = [(name, mistake) for name in NOTEBOOKS for mistake in MUTATIONS]
@@ -25,7 +26,7 @@ CASES = [(name, mistake) for name in NOTEBOOKS for mistake in MUTATIONS]
 
 def plant(name: str, mistake: str, folder: Path) -> Copy:
     """The row's notebook with the mistake."""
-    (row,) = KNOWN.select("cifar10_cnn", [name])
+    (row,) = KNOWN.select([name], TASK.key)
     return copied(row, scripts.edited(scripts.cells(row.notebook), getattr(MUTATIONS[mistake], name)), folder)
 
 
@@ -41,18 +42,17 @@ def findings(tmp_path_factory) -> dict[tuple[str, str], list[Finding] | str]:
         probe = bench.prober(mutant, TASK, reference.synthetic)
         size = USUAL if mistake == "last test batch dropped" else SMALL
         if MUTATIONS[mistake].level in (2, 5):  # one probe is enough to see it
-            outputs = probes.dropped(probe, reference, size)
-            found = conformance.of_dropped
+            outputs, judged = train.dropped(probe, size), train.of_dropped
         else:
-            outputs = probes.trained(probe, reference, size)
-            found = conformance.of_trained
-        if outputs.record.status == "skipped":
+            outputs, judged = train.trained(probe, reference, size), train.of_trained
+        if outputs.skipped:
             return case, outputs.error
-        return case, found(outputs, reference, TOLERANCES, size)
+        return case, judged(outputs, reference, TOLERANCES, size)
 
     return dict(bench.workers.each(judge, CASES))
 
 
+@pytest.mark.rows
 @pytest.mark.timeout(1500)
 @pytest.mark.parametrize("name, mistake", CASES)
 def test_mistake_fails_its_level(findings, missing, name, mistake):

@@ -1,0 +1,72 @@
+"""What decides the proof of a row, as a SHA-256: a row whose digest is the one that was kept need not be proven again."""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+from rosetta.catalog import Row
+from rosetta.paths import ROOT
+from rosetta.run.kernels import Kernels
+from rosetta.tasks import Task
+
+FETCHING = "common/data/download.py"  # it decides nothing: what is downloaded has a SHA-256 of its own
+IMPORT = re.compile(r"^\s*(?:from|import) ((?:common|rosetta\.verify)\b[\w.]*)(?: import ([\w, ]+))?", re.MULTILINE)
+
+
+def of(row: Row, task: Task, kernels: Kernels, synthetic: bool) -> str:
+    """Over the notebook's code, the row's parameters, what its task says of the proof, the modules of ``common`` that notebook and
+    reference import, the environment's recipe and lock (or the interpreter that the user named), whether data is synthetic, and what
+    proves its kind.
+    """
+    code = _code(row.notebook)
+    roots = [f"common/params/{task.key}.py", f"common/reference/{task.key}.py", f"rosetta/verify/{task.kind_name}.py"]
+    files = _closure([*roots, *_imported(code)])
+    looser = {quantity: looser.tolerance for quantity, looser in row.facts.looser.items()}
+    of_row = [row.parameters, row.facts.flavour, looser, row.facts.slow_on_cpu is None]
+    decisive = [
+        code,
+        of_row,
+        task.without_chance,
+        task.tolerances,
+        synthetic,
+        kernels.fingerprint(row.environment),
+        {file: _sha256(file) for file in files},
+    ]
+    return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()
+
+
+def _code(notebook: Path) -> str:
+    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+    return "\n\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
+
+
+def _closure(roots: list[str]) -> list[str]:
+    """The files, and those of ``common`` and the verifier that they import, directly or not."""
+    files, waiting = set(), list(roots)
+    while waiting:
+        file = waiting.pop()
+        if file not in files and file != FETCHING:
+            files.add(file)
+            waiting += _imported(_text(file))
+    return sorted(files)
+
+
+def _imported(text: str) -> Iterator[str]:
+    """The files of the modules that a text imports from ``common`` or the verifier."""
+    for module, names in IMPORT.findall(text):
+        base = module.replace(".", "/")
+        paths = [f"{base}/{name.strip()}.py" for name in names.split(",")] + [f"{base}.py", f"{base}/__init__.py"]
+        yield from (path for path in paths if (ROOT / path).is_file())
+
+
+@cache
+def _text(file: str) -> str:
+    return (ROOT / file).read_text(encoding="utf-8")
+
+
+@cache
+def _sha256(file: str) -> str:
+    return hashlib.sha256(_text(file).encode()).hexdigest()

@@ -1,0 +1,3 @@
+"""Constants of small answers."""
+
+SEED = 0

@@ -1,0 +1,7 @@
+"""Constants of a layer without training."""
+
+BATCHSIZE = 8
+BATCHES = 10
+SEED = 0
+WEIGHT_SHAPES = {"fc.weight": (5, 4), "fc.bias": (5,)}
+EXPECTED = {"parameters": 25}

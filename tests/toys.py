@@ -1,0 +1,47 @@
+"""A toy task of each kind, for stand-in checkouts: a framework "numpy" with a notebook of a few lines in each.
+
+Their files lie in ``tests/toy_tasks`` as they do in a checkout, but for the notebooks: there ``numpy.py`` has their code, each cell
+after a line ``# %% ROLE``. What a notebook must do to be proven: ``rosetta/verify/<kind>.py``.
+"""
+
+import re
+import shutil
+from pathlib import Path
+
+import nbformat
+
+TASKS = Path(__file__).with_name("toy_tasks")
+TOYS = ("toy_train", "toy_infer", "toy_speed", "toy_entries")
+# A text that stands in one line of each notebook: the lines that show the concept "idea"
+IDEAS = {"toy_train": "e = np.exp(", "toy_infer": "np.maximum(", "toy_speed": "np.maximum(", "toy_entries": "x.mean("}
+FRAMEWORK = """
+[frameworks.numpy]
+title = "NumPy"
+environment = "test"
+imports = ["numpy"]
+released = 2006
+homepage = "https://numpy.org"
+"""
+
+
+def write(root: Path) -> None:
+    """Add the four tasks, and the framework in the environment ``test``, to a stand-in checkout whose catalog is written."""
+    with (root / "catalog.toml").open("a") as catalog:
+        catalog.write(FRAMEWORK)
+    shutil.copytree(TASKS, root, dirs_exist_ok=True, ignore=shutil.ignore_patterns("numpy.py", "__pycache__"))
+    for task in TOYS:
+        notebook(root, task)
+
+
+def notebook(root: Path, task: str, old: str = "", new: str = "", framework: str = "numpy") -> None:
+    """Write the notebook of a toy task, with ``new`` in the place of the text ``old`` of its code, which must be there."""
+    code = (TASKS / "notebooks" / task / "numpy.py").read_text()
+    assert old in code, f"{task} has no {old}"
+    cells = [nbformat.v4.new_markdown_cell(f"# NumPy: {task}\n\nA few lines.")]
+    for role, text in re.findall(r"# %% (\w+)\n(.*?)(?=\n# %% |\Z)", code.replace(old, new, 1), re.DOTALL):
+        marks = {"concepts": {"idea": [IDEAS[task]]}} if IDEAS[task] in text else {}
+        cells.append(nbformat.v4.new_markdown_cell(f"## {role.title()}\n\nThe {role} of NumPy."))
+        cells.append(nbformat.v4.new_code_cell(text.strip(), metadata={"tags": [role]} | marks))
+    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    made = nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel})
+    nbformat.write(made, root / "notebooks" / task / f"{framework}.ipynb")

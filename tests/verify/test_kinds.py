@@ -1,0 +1,105 @@
+"""Every kind's proof, on a toy task of each: it passes as it is, and a planted mistake fails its level."""
+
+import json
+import re
+
+import pytest
+
+from rosetta.kinds import KINDS
+from rosetta.verify.kinds import proof
+from tests import toys
+from tests.standin import StandIn, one_line
+
+# task, level that must fail, a text of the notebook's code, the mistake in its place
+MISTAKES = [
+    ("toy_train", 1, '{"fc.weight": weight', '{"weight": weight'),
+    ("toy_train", 2, "rng.uniform(-0.5, 0.5", "rng.uniform(-0.9, 0.9"),
+    ("toy_train", 3, "probabilities = predict(x_test)", "probabilities = predict(x_test[:, ::-1])"),
+    ("toy_train", 4, "LR * (d.T @ x)", "LR * (d.T @ x + 0.05 * weight)"),
+    ("toy_infer", 1, "weight, bias = load_weights", "load_weights"),
+    ("toy_infer", 3, "@ weight.T + bias", "@ weight.T - bias"),
+    ("toy_speed", 1, '"multiply_adds": multiply_adds', '"multiply_adds": 2 * multiply_adds'),
+    ("toy_speed", 3, "x = np.maximum(x @ weight.T, 0)", "x = np.maximum(x @ weight.T, 0.1)"),
+    ("toy_entries", 1, 'answers["largest"]', 'answers["smallest"]'),
+    ("toy_entries", 2, "x.mean(axis=1)", "x.mean(axis=0)[:2]"),
+    ("toy_entries", 2, "x.dtype.name", '"float32"'),
+]
+
+
+def wrong(place: int) -> str:
+    return f"wrong{place}"
+
+
+@pytest.fixture(scope="module")
+def verified(tmp_path_factory):
+    """One call for all tasks: (what it printed, the checkout, the findings of each row by level)."""
+    standin = StandIn(tmp_path_factory.mktemp("toys") / "checkout")
+    standin.catalog("".join(standin.entry(wrong(place)) for place in range(len(MISTAKES))))
+    toys.write(standin.root)
+    for place, (task, _, old, new) in enumerate(MISTAKES):
+        toys.notebook(standin.root, task, old, new, framework=wrong(place))
+    done = standin.call("verify", "--synthetic", "--out", str(standin.out))
+    assert done.returncode == 1, done.stderr
+    findings = {}
+    for task in toys.TOYS:
+        for row in json.loads((standin.out / "conformance" / f"{task}.json").read_text())["rows"]:
+            findings[task, row["framework"]] = {finding["level"]: finding for finding in row["findings"]}
+    return done, standin, findings
+
+
+@pytest.mark.parametrize("task", toys.TOYS)
+def test_notebook_that_is_right_passes(verified, task):
+    done, standin, findings = verified
+    assert all(finding["passed"] for finding in findings[task, "numpy"].values()), findings[task, "numpy"]
+    levels = proof(task.removeprefix("toy_")).LEVELS
+    assert set(findings[task, "numpy"]) == set(levels) - ({5} if task == "toy_train" else set())
+    page = (standin.out / "conformance" / f"{task}.md").read_text()
+    rows = 1 + sum(name == task for name, *_ in MISTAKES)
+    assert f"**1 of {rows} rows pass all {len(levels)} levels**" in page
+    assert f"{task}/numpy: ok" in done.stdout
+
+
+@pytest.mark.parametrize("place", range(len(MISTAKES)), ids=lambda place: f"{MISTAKES[place][0]}-{MISTAKES[place][1]}")
+def test_mistake_fails_its_level(verified, place):
+    task, level, *_ = MISTAKES[place]
+    finding = verified[2][task, wrong(place)][level]
+    assert not finding["passed"] and finding["reason"], verified[2][task, wrong(place)]
+
+
+def test_rows_of_a_kind_that_trains_nothing_are_not_cross_loaded(verified):
+    done = verified[1].call("crossload", "--task", "toy_infer", "--synthetic", "--out", str(verified[1].out))
+    assert done.returncode == 2 and "toy_infer is of kind infer" in one_line(done.stderr)
+    done = verified[1].call("crossload", "numpy", "--synthetic")
+    assert done.returncode == 2 and "say toy_entries/numpy" in one_line(done.stderr)
+    done = verified[1].call("crossload", "--synthetic")
+    assert done.returncode == 2 and "rows of one task" in one_line(done.stderr)
+
+
+def test_rows_that_have_not_changed_are_not_verified_again(standin):
+    standin.catalog(standin.entry("wrong"))
+    toys.write(standin.root)
+    toys.notebook(standin.root, "toy_entries", "x.mean(axis=1)", "x.mean(axis=0)", framework="wrong")
+
+    def verify(*arguments: str) -> str:
+        return standin.call("verify", *arguments, "--synthetic", "--out", str(standin.out)).stdout
+
+    first = verify("toy_entries/numpy", "toy_infer/numpy")
+    assert "2 of 2 rows pass all levels on SYNTHETIC data" in first
+    again = verify()
+    assert re.search(r"4 of 5 rows pass all levels \(2 unchanged since \d{4}-\d\d-\d\d, 3 verified now\)", again), again
+    assert "wrong: FAILED" in again and "toy_infer/numpy" not in again
+    assert "[1/1] wrong: FAILED" in verify(), "a row that fails is verified again"
+    assert "[1/1] wrong" in verify("--task", "toy_entries")
+
+    drawn = verify("--task", "toy_infer", "--drawn", "1")
+    assert re.search(r"drawn with seed \d+: toy_infer/numpy", drawn) and "1 of 1 rows pass all levels on" in drawn
+    assert "(1 unchanged since" in verify("--task", "toy_infer")
+    toys.notebook(standin.root, "toy_infer", "bias, 0)", "bias, 0.0)")
+    assert "[1/1] toy_infer/numpy: ok" in verify("--task", "toy_infer")
+    assert "[1/1]" in verify("--task", "toy_infer", "--all") and "[1/1]" in verify("toy_infer/numpy")
+
+
+def test_every_kind_has_a_proof():
+    for name in KINDS:
+        assert proof(name).LEVELS.keys() == proof(name).COLUMNS.keys()
+        assert all(quantity in proof(name).TOLERANCES for shown in proof(name).COLUMNS.values() for quantity in shown)
