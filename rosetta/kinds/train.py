@@ -25,6 +25,9 @@ from rosetta.kinds.kind import (
 )
 
 
+BATCH = "BATCHSIZE"  # examples a step
+
+
 class TrainMetrics(Metrics):
     """Times in seconds, accuracies as fractions of the test set."""
 
@@ -113,6 +116,21 @@ class Train(Kind):
         return (
             f"{epochs} of {constants['N_TRAIN']:,}, batch {constants['BATCHSIZE']}, tested on {constants['N_TEST']:,}"
         )
+
+    def short(self, constants: dict[str, Any], steps: int, epochs: int) -> dict[str, Any]:
+        """Parameters of a run of so few steps an epoch that hardly tests: to measure by."""
+        return {"EPOCHS": epochs, "N_TRAIN": steps * constants[BATCH], "N_TEST": 10}
+
+    def parts(self, metrics: TrainMetrics) -> dict[str, float]:
+        """Seconds of what happens until a run's second step is done; its epochs are single steps."""
+        return {
+            "start": metrics.start_s,
+            "import": metrics.setup_s,
+            "data": metrics.data_s,
+            "build": metrics.build_s,
+            "first step": metrics.epoch_s[0],
+            "second step": metrics.epoch_s[1],
+        }
 
     def complete(self, metrics: TrainMetrics, params: dict[str, Any], marked_j: float | None) -> None:
         n_train, epochs = params["N_TRAIN"], metrics.epoch_s
