@@ -24,7 +24,6 @@ from rosetta.kinds.kind import (
     Trouble,
 )
 
-
 BATCH = "BATCHSIZE"  # examples a step
 
 

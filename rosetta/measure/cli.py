@@ -66,7 +66,9 @@ def _command(module: str, rows: bool = True) -> Callable[[Callable], Callable]:
             raise typer.Exit(lock.alone(f"measure {name}", work))
 
         parameters = {**(SHARED if rows else {}), **inspect.signature(declared).parameters}
-        command.__signature__ = inspect.Signature(list(parameters.values()))
+        keyword = [parameter.replace(kind=parameter.KEYWORD_ONLY) for parameter in parameters.values()]
+        command.__signature__ = inspect.Signature(keyword)
+        command.__annotations__ = {parameter.name: parameter.annotation for parameter in keyword}
         command.__name__, command.__doc__ = name, declared.__doc__
         return command
 

@@ -84,7 +84,8 @@ def _write(checkout: Path, seconds: float) -> None:
         (checkout / name).parent.mkdir(parents=True, exist_ok=True)
         (checkout / name).write_text(text)
     made = [
-        nbformat.v4.new_code_cell(code.format(seconds=seconds), metadata={"tags": [role]}) for role, code in CELLS.items()
+        nbformat.v4.new_code_cell(code.format(seconds=seconds), metadata={"tags": [role]})
+        for role, code in CELLS.items()
     ]
     nbformat.write(nbformat.v4.new_notebook(cells=made), checkout / "notebooks" / "sleep" / "sleeps.ipynb")
 

@@ -2,6 +2,7 @@
 
 import importlib
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -56,8 +57,8 @@ def loading(repeats: int, data_dir: Path | None, out: Path | None) -> int:
     machine = devices.timed(gpus=devices.NONE, threads=None)[0].machine
     points = []
     for name in dict.fromkeys(task.data for task in catalog.load().tasks.values() if task.data):
-        folder, loader = data.locate(name, data_dir), importlib.import_module(f"common.data.{name}")
-        seconds = [timed(lambda: loader.load(data_dir=folder)) for _ in range(repeats + 1)]
+        load = partial(importlib.import_module(f"common.data.{name}").load, data_dir=data.locate(name, data_dir))
+        seconds = [timed(load) for _ in range(repeats + 1)]
         points.append(Point(at={"data": name}, values=seconds[1:]))
         print(f"{name:<12} {spread(points[-1].sample, 3)} s")
     if not points:

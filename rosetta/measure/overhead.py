@@ -16,7 +16,9 @@ from rosetta.records import Point
 
 NAME, SCRIPT, RUNNER = "overhead", "script", "run_all.py"
 # run_all.py without its lock, which the measurement holds
-COMMAND = "from contextlib import nullcontext; from rosetta import cli, lock; lock.only_runner = nullcontext; cli.main()"
+COMMAND = (
+    "from contextlib import nullcontext; from rosetta import cli, lock; lock.only_runner = nullcontext; cli.main()"
+)
 
 
 def overhead(options: Options, repeats: int) -> int:

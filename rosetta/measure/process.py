@@ -6,12 +6,11 @@ import signal
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from pathlib import Path
 
 from rosetta.errors import RosettaError
 from rosetta.measure import inside
-from rosetta.run.devices import Slot
 from rosetta.measure.scripts import Script, last_words
+from rosetta.run.devices import Slot
 
 
 class Process:

@@ -110,7 +110,9 @@ class Bench:
                     self.console.print(f"{title}: {error}", style="red", markup=False)
                     failed = True
         kept = [record for _, record in records.read_all(self.results)]
-        pictures = draw(self.catalog, [record for record in kept if record.preset == what], self.results) if draw else []
+        pictures = (
+            draw(self.catalog, [record for record in kept if record.preset == what], self.results) if draw else []
+        )
         for file in [*pictures, tables.Tables(self.catalog, kept, self.results).write()]:
             self.console.print(portable(str(file)), markup=False)
         return int(failed)

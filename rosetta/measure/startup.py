@@ -5,6 +5,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 from rosetta import records
@@ -45,7 +46,8 @@ def commands(repeats: int) -> list[Point]:
         points = []
         for title, arguments in COMMANDS.items():
             command = [sys.executable, "run_all.py", *arguments, *([name] if arguments[-1] == "--out" else [])]
-            seconds = [timed(lambda: subprocess.run(command, cwd=ROOT, check=True, capture_output=True)) for _ in range(repeats + 1)]
+            call = partial(subprocess.run, command, cwd=ROOT, check=True, capture_output=True)
+            seconds = [timed(call) for _ in range(repeats + 1)]
             points.append(Point(at={"command": title}, values=seconds[1:]))
         return points
 

@@ -48,8 +48,10 @@ class Tables:
             "overhead": lambda: self._of_rows("overhead", _overhead),
             "lessons": lambda: self._of_rows("lessons", _lessons),
             "startup": lambda: "\n\n".join(filter(None, [self._commands(), self._of_rows("startup", _startup)])),
-            "loading": lambda: self._of_machine("loading", ["data", "seconds"], _loading),
-            "cluster": lambda: self._of_machine("cluster", ["workers", "runs", "seconds a run", "time, s"], _cluster),
+            "loading": lambda: self._of_machine(
+                "loading", ["data", "seconds"], lambda point: [point.at["data"], spread(point.sample, 3)]
+            ),
+            "cluster": lambda: self._of_machine("cluster", ["workers", "runs", "seconds a run", "time, s"], _workers),
         }
 
     def write(self) -> Path:
@@ -66,8 +68,8 @@ class Tables:
         """The tables of a measurement: one for each machine, task and setting."""
         chosen = sorted((record for record in self._records if record.preset == what), key=self._key)
         several, parts = len({record.task for record in chosen}) > 1, []
-        for (_, key, _), group in groupby(chosen, key=_setting):
-            group, task = list(group), self.catalog.task(key)
+        for (_, key, _), members in groupby(chosen, key=_setting):
+            group, task = list(members), self.catalog.task(key)
             made = make(task, group)
             if made and several:
                 parts.append(f"**{task.title}**")
@@ -144,7 +146,10 @@ class Tables:
                     ]
                 )
         heading = ["row", "threads", "batch", *(f"{title}, ms" for title in PHASES.values()), "examples/s", "protocol"]
-        parts = [markdown.table(heading, body), "Mean ± standard deviation; *protocol*: repeats x steps. " + _where(group)]
+        parts = [
+            markdown.table(heading, body),
+            "Mean ± standard deviation; *protocol*: repeats x steps. " + _where(group),
+        ]
         picture = picture_file(self.results, group[0].machine.name, task)
         if picture.is_file():
             address = markdown.link(picture, self.results)
@@ -159,7 +164,9 @@ def picture_file(results: Path, machine: str, task: Task) -> Path:
 
 def _pairs(group: Group, other: str) -> list[str]:
     """A notebook against itself with something else."""
-    counts = sorted({(point.at["steps"], len(point.values)) for record in group for point in cells.timed(record.points)})
+    counts = sorted(
+        {(point.at["steps"], len(point.values)) for record in group for point in cells.timed(record.points)}
+    )
     heading = ["", "notebook, ms a step", f"{other}, ms a step", f"notebook / {other}"]
     epochs = ", ".join(f"{number} epochs of {steps} steps" for steps, number in counts)
     words = f"{group[0].machine.about}; {epochs} after a first that is not counted; {_days(group)}."
@@ -201,7 +208,10 @@ def _startup(task: Task, group: Group) -> list[str]:
 
 def _overhead(task: Task, group: Group) -> list[str]:
     heading = ["", "script, s", "`run_all.py`, s", "difference, s"]
-    return [markdown.table(heading, [[_title(record), *cells.overhead(record.points)] for record in group]), _where(group)]
+    return [
+        markdown.table(heading, [[_title(record), *cells.overhead(record.points)] for record in group]),
+        _where(group),
+    ]
 
 
 def _lessons(task: Task, group: Group) -> list[str]:
@@ -250,3 +260,7 @@ def _where(group: Group) -> str:
 def _days(group: Group) -> str:
     days = sorted({f"{record.started:%Y-%m-%d}" for record in group})
     return days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
+
+
+def _workers(point: Point) -> list[str]:
+    return [*(f"{point.at[name]:g}" for name in ("workers", "runs", "seconds")), f"{point.sample.median:,.1f}"]
