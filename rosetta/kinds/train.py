@@ -116,6 +116,10 @@ class Train(Kind):
             f"{epochs} of {constants['N_TRAIN']:,}, batch {constants['BATCHSIZE']}, tested on {constants['N_TEST']:,}"
         )
 
+    def steps(self, constants: dict[str, Any]) -> int:
+        """Full steps of an epoch."""
+        return constants["N_TRAIN"] // constants[BATCH]
+
     def short(self, constants: dict[str, Any], steps: int, epochs: int) -> dict[str, Any]:
         """Parameters of a run of so few steps an epoch that hardly tests: to measure by."""
         return {"EPOCHS": epochs, "N_TRAIN": steps * constants[BATCH], "N_TEST": 10}

@@ -44,16 +44,18 @@ def _shared(
 SHARED = inspect.signature(_shared).parameters
 
 
-def _command(module: str, rows: bool = True) -> Callable[[Callable], Callable]:
+def _command(module: str, rows: bool = True, **convert: Callable) -> Callable[[Callable], Callable]:
     """The command whose options a function declares: the function of its name in ``rosetta.measure.<module>``, alone at work.
 
-    rows: it takes the shared options, too, and hands them on as ``Options``.
+    rows: it takes the shared options, too, and hands them on as ``Options``. convert: makes an option's value of its text.
     """
 
     def decorate(declared: Callable) -> Callable:
         name = declared.__name__
 
         def command(**given) -> None:
+            given |= {option: make(given[option]) for option, make in convert.items()}
+
             def work() -> int:
                 function = getattr(importlib.import_module(f"rosetta.measure.{module}"), name)
                 if not rows:
@@ -82,7 +84,7 @@ def fastest(steps: Steps = 50, epochs: Epochs = 6) -> None:
 
 
 @app.command()
-@_command("pairs")
+@_command("pairs", variables=lambda texts: assignments("--set", texts))
 def settings(
     variables: Annotated[
         list[str],
@@ -90,7 +92,6 @@ def settings(
             "--set",
             metavar="NAME=VALUE",
             help="An environment variable; NAME= goes without it. May be repeated.",
-            callback=lambda texts: assignments("--set", texts),
         ),
     ],
     steps: Steps = 50,
@@ -132,14 +133,13 @@ def loading(repeats: Repeats = 5, data_dir: DataOption = None, out: OutOption = 
 
 
 @app.command()
-@_command("cluster", rows=False)
+@_command("cluster", rows=False, workers=lambda text: numbers("--workers", text))
 def cluster(
     workers: Annotated[
         str,
         typer.Option(
             metavar="1,2,...",
             help="Numbers of workers on this machine.",
-            callback=lambda text: numbers("--workers", text),
         ),
     ] = "1,2,4,8",
     runs: Annotated[int, Count] = 32,
@@ -149,14 +149,13 @@ def cluster(
     """A batch of sleeping runs on the workers of a Dask cluster: time, efficiency, overhead a run."""
 
 
-@_command("sweep")
+@_command("sweep", threads=lambda text: text and numbers("--threads", text), axis=lambda texts: axes(texts or []))
 def sweep(
     threads: Annotated[
         str | None,
         typer.Option(
             metavar="1,2,...",
             help="Numbers of processors; 1, 2, 4 ... up to all when not given.",
-            callback=lambda text: text and numbers("--threads", text),
         ),
     ] = None,
     axis: Annotated[
@@ -164,7 +163,6 @@ def sweep(
         typer.Option(
             metavar="NAME=VALUE,...",
             help="Values of a parameter instead of the task's, e.g. BATCHSIZE=16,64.",
-            callback=lambda texts: axes(texts or []),
         ),
     ] = None,
     steps: Annotated[int, typer.Option(min=1, help="Steps that are timed at once.")] = 100,

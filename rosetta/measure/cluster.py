@@ -87,14 +87,17 @@ def _write(checkout: Path, seconds: float) -> None:
         nbformat.v4.new_code_cell(code.format(seconds=seconds), metadata={"tags": [role]})
         for role, code in CELLS.items()
     ]
-    nbformat.write(nbformat.v4.new_notebook(cells=made), checkout / "notebooks" / "sleep" / "sleeps.ipynb")
+    kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    notebook = nbformat.v4.new_notebook(cells=made, metadata={"kernelspec": kernelspec})
+    nbformat.write(notebook, checkout / "notebooks" / "sleep" / "sleeps.ipynb")
 
 
 @contextmanager
 def _started(checkout: Path, workers: int) -> Iterator[str]:
     """The address of a cluster on this machine."""
     command = [sys.executable, "-c", CLUSTER, str(workers)]
-    with subprocess.Popen(command, cwd=checkout, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
+    with subprocess.Popen(command, cwd=checkout, **pipes) as process:
         address = process.stdout.readline().strip()
         if not address:
             raise RosettaError("no cluster has started: uv run --extra cluster run_all.py measure cluster")

@@ -72,8 +72,9 @@ class Bench:
     def short(self, row: Row, steps: int, epochs: int = 1) -> Plan:
         """A run of a few steps an epoch; a tenth of them where a step takes seconds."""
         task = self.catalog.task(row.task)
+        kind, constants = task.kind, task.constants()
         steps = max(steps // 10, 1) if self.slow(row) else steps
-        return self.plan(row, task.kind.short(task.constants(), steps, epochs))
+        return self.plan(row, kind.short(constants, min(steps, kind.steps(constants)), epochs))
 
     def each(
         self,

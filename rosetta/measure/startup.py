@@ -17,6 +17,7 @@ from rosetta.paths import RESULTS, ROOT
 from rosetta.plan import Plan
 from rosetta.records import Point, Record
 from rosetta.run.execute import execute
+from rosetta.tasks import PRESETS
 
 NAME = "startup"
 COMMANDS = {"--help": ["--help"], "list": ["list"], "report of 1,000 records": ["report", "--out"]}
@@ -25,7 +26,7 @@ COMMANDS = {"--help": ["--help"], "list": ["list"], "report of 1,000 records": [
 def startup(options: Options, repeats: int) -> int:
     """The commands, then the rows: each runs epochs of a single step through the runner, with its environment ready."""
     bench = Bench(options)
-    points = commands(repeats)
+    points = commands(repeats, bench.results)
     for point in points:
         bench.console.print(f"{point.at['command']:<26} {spread(point.sample, 2)} s", markup=False)
     keep.machine(NAME, bench.slot.machine, points, bench.results)
@@ -39,10 +40,10 @@ def startup(options: Options, repeats: int) -> int:
     return bench.each(NAME, heading, [bench.short(row, steps=1, epochs=3) for row in bench.rows], work)
 
 
-def commands(repeats: int) -> list[Point]:
-    """Seconds of each command as a whole process, after a warm-up. Their 1,000 records are made up."""
+def commands(repeats: int, results: Path) -> list[Point]:
+    """Seconds of each command as a whole process, after a warm-up; 1,000 records are made up from those that there are."""
     with tempfile.TemporaryDirectory() as name:
-        _make_up(Path(name), 1000)
+        _make_up(results, Path(name), 1000)
         points = []
         for title, arguments in COMMANDS.items():
             command = [sys.executable, "run_all.py", *arguments, *([name] if arguments[-1] == "--out" else [])]
@@ -68,10 +69,13 @@ def _parts(bench: Bench, planned: Plan) -> dict[str, float]:
     return planned.kind.parts(run.record.metrics)
 
 
-def _make_up(results: Path, number: int) -> None:
+def _make_up(results: Path, to: Path, number: int) -> None:
     """Copies of committed records, as if from as many machines as it takes."""
-    known = [record for _, record in records.read_all(RESULTS)]
+    there = records.read_all(results) or records.read_all(RESULTS)
+    known = [record for _, record in there if record.preset in PRESETS]
+    if not known:
+        raise RosettaError("there are no records to report: run a row first")
     for count in range(number):
         record: Record = known[count % len(known)].model_copy(deep=True)
         record.machine.name = f"machine-{count // len(known)}"
-        records.write(record, results)
+        records.write(record, to)
