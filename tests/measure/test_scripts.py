@@ -3,19 +3,19 @@
 import pytest
 
 from rosetta import catalog
-from rosetta.errors import RosettaError
-from rosetta.roles import NAMES
-from rosetta.speed import scripts
-from rosetta.speed.scripts import Changes
+from rosetta.errors import RosettaError, Unavailable
+from rosetta.measure import scripts
+from rosetta.measure.scripts import Changes
 
 KNOWN = catalog.load()
-(PYTORCH,) = KNOWN.select("cifar10_cnn", ["pytorch"])
+TRAINED = [row for row in KNOWN.rows() if KNOWN.kind(row).trains]
+PROGRAMS = sorted(scripts.PROGRAMS.glob("*/*.py"))
 
 
 def test_cells_are_replaced_and_appended(tmp_path):
     file = tmp_path / "x.py"
     file.write_text('"""Why."""\n\n# %% after parameters\nz = 0\n\n# %% after data\nx = 1\n\n# %% train\ny = 2\n')
-    change = scripts.changes(file)
+    change = scripts.changes(file, ("parameters", "data", "train"))
     assert change == Changes({"train": "y = 2"}, {"parameters": "z = 0", "data": "x = 1"})
     code = scripts.changed({"parameters": "p", "setup": "s", "data": "a", "train": "b", "record": "c"}, change)
     expected = {"parameters": "p", "setup": "z = 0\n\n\ns", "data": "a\n\n\nx = 1", "train": "y = 2", "record": "c"}
@@ -26,32 +26,34 @@ def test_unknown_cell_and_missing_program_are_told(tmp_path):
     file = tmp_path / "x.py"
     file.write_text("# %% training\npass\n")
     with pytest.raises(RosettaError, match="notebooks have no cell training"):
-        scripts.changes(file)
-    with pytest.raises(RosettaError, match="there is no .*y.py: this framework cannot be measured so yet"):
-        scripts.changes(tmp_path / "y.py")
+        scripts.changes(file, ("train",))
+    with pytest.raises(Unavailable, match="not written: there is no .*y.py"):
+        scripts.changes(tmp_path / "y.py", ("train",))
 
 
-def test_edit_of_what_is_not_there(tmp_path):
+def test_edit_of_what_is_not_there():
     assert scripts.edited({"train": "x = 1"}, [("train", "1", "2")]) == {"train": "x = 2"}
-    with pytest.raises(LookupError, match="the cell train does not hold z"):
-        scripts.edited({"train": "x = 1"}, [("train", "z", "2")])
+    for role in ("train", "model"):
+        with pytest.raises(RosettaError, match=f"the cell {role} does not hold z"):
+            scripts.edited({"train": "x = 1"}, [(role, "z", "2")])
 
 
-def test_cells_of_a_notebook_come_in_order():
-    assert tuple(scripts.cells(PYTORCH.notebook)) == NAMES
+@pytest.mark.parametrize("row", TRAINED, ids=lambda row: row.full_name)
+def test_cells_of_a_notebook_come_in_order(row):
+    assert tuple(scripts.cells(row.notebook)) == KNOWN.kind(row).names
 
 
-@pytest.mark.parametrize("kind", ["phases", "fastest"])
-@pytest.mark.parametrize("framework", sorted(KNOWN.frameworks))
-def test_every_framework_has_its_program(kind, framework):
-    row = next(row for row in KNOWN.rows("cifar10_cnn") if row.framework == framework)
-    change = scripts.changes(scripts.program(kind, row))
+@pytest.mark.parametrize("file", PROGRAMS, ids=lambda file: f"{file.parent.name}/{file.stem}")
+def test_every_program_is_of_a_framework(file):
+    rows = [row for row in TRAINED if row.framework == file.stem]
+    assert rows, "no notebook that trains is of this framework"
+    change = scripts.changes(file, KNOWN.kind(rows[0]).names)
     assert change.instead or change.after
-    if kind == "phases":
+    if file.parent.name == "phases":
         assert set(change.after) == {"optimizer"} and not change.instead
 
 
-def test_every_framework_of_then_has_a_program_of_2018():
-    old = {row.framework for row in KNOWN.rows("cifar10_cnn") if row.environment in ("python36", "classic")}
-    there = {file.stem for file in (scripts.PROGRAMS / "cifar10_cnn" / "as_in_2018").glob("*.py")}
-    assert there == old
+@pytest.mark.parametrize("file", PROGRAMS, ids=lambda file: f"{file.parent.name}/{file.stem}")
+def test_no_program_names_a_task(file):
+    names = {task.data for task in KNOWN.tasks.values() if task.data} | set(KNOWN.tasks)
+    assert not [name for name in names if name in file.read_text()]
