@@ -114,6 +114,6 @@ class Bench:
         pictures = (
             draw(self.catalog, [record for record in kept if record.preset == what], self.results) if draw else []
         )
-        for file in [*pictures, tables.Tables(self.catalog, kept, self.results).write()]:
+        for file in [*pictures, *tables.Tables(self.catalog, kept, self.results).write()]:
             self.console.print(portable(str(file)), markup=False)
         return int(failed)

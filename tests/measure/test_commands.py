@@ -90,7 +90,6 @@ def test_floor_and_loading(toy):
 
 
 def test_cluster(toy):
-    pytest.importorskip("distributed")
     shown = good(toy.call("measure", "cluster", "--workers", "2", "--runs", "2", "--seconds", "0.1"))
     assert "efficiency" in shown
     (point,) = files.load(Measured, toy.out / "box" / "measured" / "cluster.json").points

@@ -109,7 +109,11 @@ def test_variables_that_are_empty_are_taken_away(tmp_path, slot, monkeypatch):
 
 
 def test_ratios_are_of_epochs_of_one_round():
-    points = [Point(at={}, values=[0.1, 0.12, 0.11]), Point(at={}, values=[2.3] * 3, unit="loss"), Point(at={}, values=[0.1] * 3)]
+    points = [
+        Point(at={}, values=[0.1, 0.12, 0.11]),
+        Point(at={}, values=[2.3] * 3, unit="loss"),
+        Point(at={}, values=[0.1] * 3),
+    ]
     assert cells.pair(points) == ["110.0 (100.0 - 120.0)", "100.0 (100.0 - 100.0)", "1.10 (1.00 - 1.20)"]
 
 

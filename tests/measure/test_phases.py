@@ -4,51 +4,58 @@ import os
 
 import pytest
 
-from rosetta import catalog
 from rosetta.batch.workers import Workers
 from rosetta.catalog import Row
 from rosetta.errors import RosettaError, Unavailable
+from rosetta.kinds.train import BATCH
+from rosetta.measure import sweep
+from rosetta.measure.rows import Bench, Options
+from rosetta.measure.scripts import program
+from rosetta.measure.sweep import PHASES, Protocol
+from rosetta.records import Point
 from rosetta.run import devices
-from rosetta.run.kernels import Kernels
-from rosetta.speed import sweep
-from rosetta.speed.sweep import Point, Protocol
 
-KNOWN = catalog.load()
-TASK = KNOWN.tasks["cifar10_cnn"]
+BENCH = Bench(Options(gpus="none", synthetic=not os.environ.get("ROSETTA_DATA")))
 LEFT_OUT = ("pytorch[compiled]", "pytorch[torch1]", "mlx[streams]")  # their program is that of pytorch and of mlx
-ROWS = [row for row in KNOWN.rows("cifar10_cnn") if row.name not in LEFT_OUT]
-PROTOCOL = Protocol([8, 12], steps=1, repeats=2, synthetic=not os.environ.get("ROSETTA_DATA"))
+ROWS = [row for row in BENCH.rows if program(sweep.WHAT, row).is_file() and row.name not in LEFT_OUT]
+PROTOCOL = Protocol([8, 12], {}, steps=1, repeats=2)
 
 
 @pytest.fixture(scope="module")
 def measured(request) -> dict[str, list[Point] | RosettaError]:
     """The points of every row that is asked for, or why there are none; they are not timed, so two may run side by side."""
-    kernels, workers = Kernels(), Workers(devices.shared(gpus="none", jobs=None))
+    workers = Workers(devices.shared(gpus="none", jobs=None))
 
     def measure(row: Row) -> tuple[str, list[Point] | RosettaError]:
+        task = BENCH.catalog.task(row.task)
+        plan = BENCH.plan(row, task.kind.short(task.constants(), steps=1, epochs=1) | {"LR": 0.05})
+        plan.parameters.update(task.without_chance)
         with workers.share() as slot:
             try:
-                return row.name, list(sweep.points(row, TASK, slot, PROTOCOL, kernels, DROPOUT=False, LR=0.05))
+                parts = list(sweep.parts(BENCH, plan, slot, PROTOCOL, {}))
+                return row.full_name, [point for part in parts for point in part.points]
             except RosettaError as error:
-                return row.name, error
+                return row.full_name, error
 
     asked = [item.callspec.params["row"] for item in request.session.items if item.originalname == "test_phases"]
     return dict(workers.each(measure, asked))
 
 
+@pytest.mark.rows
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.full_name)
 def test_phases(measured, missing, row):
     """Without dropout all three see the same loss before the update, and updates change it."""
-    found = measured[row.name]
-    if isinstance(found, Unavailable):
-        missing(str(found))
-    if isinstance(found, RosettaError):
-        raise found
-    assert [point.batch_size for point in found] == PROTOCOL.batch_sizes
-    for point in found:
-        assert all(len(seconds) == 2 and min(seconds) > 0 for seconds in point.seconds.values())
-        assert point.loss["forward"] == pytest.approx(point.loss["backward"], rel=1e-5)
-        assert point.loss["forward"] == pytest.approx(point.loss["step"], rel=1e-5)
-        assert 0.5 < point.loss["forward"] < 2.6
-    assert found[0].loss["forward"] != found[1].loss["forward"]
+    points = measured[row.full_name]
+    if isinstance(points, Unavailable):
+        missing(str(points))
+    if isinstance(points, RosettaError):
+        raise points
+    places = {(point.at[BATCH], point.at["phase"], point.unit): point.values for point in points}
+    for size in PROTOCOL.batch_sizes:
+        assert all(len(places[size, phase, "s"]) == 2 and min(places[size, phase, "s"]) > 0 for phase in PHASES)
+        (forward,), (backward,), (step,) = (places[size, phase, "loss"] for phase in PHASES)
+        assert forward == pytest.approx(backward, rel=1e-5) and forward == pytest.approx(step, rel=1e-5)
+        assert 0.5 < forward < 2.6
+    first, second = (places[size, "forward", "loss"] for size in PROTOCOL.batch_sizes)
+    assert first != second

@@ -1,45 +1,38 @@
-"""The programs of benchmarks/ train the same network as the notebooks they are measured against, and their phases are its phases."""
+"""The programs that notebooks are measured against train the same network as the notebooks."""
 
 import os
 from pathlib import Path
 
 import pytest
+from rosetta.verify.train import BATCH, Reference, Size
 
 from rosetta import catalog
 from rosetta.batch.workers import Workers
 from rosetta.catalog import Row
+from rosetta.measure import scripts
+from rosetta.measure.pairs import FASTEST
 from rosetta.run import devices
 from rosetta.run.kernels import Kernels
-from rosetta.speed import scripts
-from rosetta.verify import conformance, probes
-from rosetta.verify.levels import TOLERANCES
-from rosetta.verify.probes import BATCH, Bench, Reference, Size
+from rosetta.verify import levels, train
+from rosetta.verify.probes import Bench
 from tests.verify.copies import Copy, copied
 
 KNOWN = catalog.load()
-TASK = KNOWN.tasks["cifar10_cnn"]
-ROWS = KNOWN.rows("cifar10_cnn")
-KINDS = ("fastest", "own_layers", "as_in_2018")
+ROWS = [row for row in KNOWN.rows() if KNOWN.kind(row).trains and scripts.program(FASTEST, row).is_file()]
 # Their programs are those of other rows here, with nothing that depends on the variant
-LEFT_OUT = {
-    ("fastest", "pytorch[compiled]"),
-    ("fastest", "pytorch[torch1]"),
-    ("fastest", "tinygrad"),  # the notebook itself, but on a GPU
-    ("fastest", "mlx"),  # both are mlx[streams]
-    ("fastest", "mlx[streams]"),
-    ("own_layers", "mlx[streams]"),
-    ("as_in_2018", "pytorch[compiled]"),
-    ("as_in_2018", "pytorch"),
-    ("as_in_2018", "keras2[theano]"),
-    ("as_in_2018", "keras2[cntk]"),
-}
+LEFT_OUT = (
+    "pytorch[compiled]",
+    "pytorch[torch1]",
+    "tinygrad",  # the notebook itself, but on a GPU
+    "mlx",  # both are the row mlx[streams]
+    "mlx[streams]",
+)
 # Unrolled altogether, since convolutions in a loop are slow on a CPU
 SCAN = [
     ("train", '0 if device.platform == "cpu" else ', ""),
     ("train", ", state, batches)", ", state, batches, unroll=0)"),
 ]
-# What the fastest programs do on a GPU alone, made to happen on any processor
-GPU = "fastest on a GPU"
+# What the programs do on a GPU alone, made to happen on any processor
 ON_A_GPU = {
     "pytorch": [("optimizer", 'if device.type == "cuda":', "if True:")],
     "lightning": [("weights", 'if accelerator == "gpu":', "if True:")],
@@ -50,20 +43,16 @@ ON_A_GPU = {
 }
 FULL_BATCH = f"BATCHSIZE = {BATCH}\n\n"  # the probes' only batch is a short one, and scans leave that out
 SIZE = Size(n_test=20, drop_steps=0, n_drop_test=0)
-CASES = [
-    (kind, row.name)
-    for kind in KINDS
-    for row in ROWS
-    if scripts.program(kind, row).is_file() and (kind, row.name) not in LEFT_OUT
-] + [(GPU, name) for name in ON_A_GPU]
+CASES = {row.full_name: (row, False) for row in ROWS if row.name not in LEFT_OUT}
+CASES |= {f"{row.full_name} as on a GPU": (row, True) for row in ROWS if row.name in ON_A_GPU}
 REAL = bool(os.environ.get("ROSETTA_DATA"))
 
 
-def rewritten(row: Row, kind: str, folder: Path) -> Copy:
-    """The row's notebook with a program's cells."""
-    program = scripts.program("fastest" if kind == GPU else kind, row)
-    code = scripts.changed(scripts.cells(row.notebook), scripts.changes(program))
-    if kind == GPU:
+def rewritten(row: Row, on_a_gpu: bool, folder: Path) -> Copy:
+    """The row's notebook with its program's cells."""
+    change = scripts.changes(scripts.program(FASTEST, row), KNOWN.kind(row).names)
+    code = scripts.changed(scripts.cells(row.notebook), change)
+    if on_a_gpu:
         code = scripts.edited(code, ON_A_GPU[row.name])
         code["setup"] = FULL_BATCH + code["setup"]
     return copied(row, code, folder)
@@ -72,27 +61,28 @@ def rewritten(row: Row, kind: str, folder: Path) -> Copy:
 @pytest.fixture(scope="module")
 def findings(request, tmp_path_factory) -> dict:
     """What levels 1, 3 and 4 found of every program that is asked for, or why it could not run here; two at a time."""
-    reference = Reference(TASK, synthetic=not REAL)
+    tasks = {row.task: KNOWN.task(row.task) for row, _ in CASES.values()}
+    references = {key: Reference(task, synthetic=not REAL) for key, task in tasks.items()}
     bench = Bench(Kernels(), Workers(devices.shared(gpus=None, jobs=None)))
 
-    def judge(case: tuple[str, str]):
-        kind, name = case
-        (row,) = KNOWN.select("cifar10_cnn", [name])
-        own = rewritten(row, kind, tmp_path_factory.mktemp("program"))
-        outputs = probes.trained(bench.prober(own, TASK, reference.synthetic), reference, SIZE)
-        if outputs.record.status == "skipped":
+    def judge(case: str):
+        row, on_a_gpu = CASES[case]
+        own, reference = rewritten(row, on_a_gpu, tmp_path_factory.mktemp("program")), references[row.task]
+        outputs = train.trained(bench.prober(own, tasks[row.task], reference.synthetic), reference, SIZE)
+        if outputs.skipped:
             return case, outputs.error
-        tolerances = TOLERANCES | {quantity: looser.tolerance for quantity, looser in row.looser.items()}
-        return case, conformance.of_trained(outputs, reference, tolerances, SIZE)
+        tolerances = levels.tolerances(train.TOLERANCES, reference.task, row)
+        return case, train.of_trained(outputs, reference, tolerances, SIZE)
 
     asked = [item.callspec.params for item in request.session.items if item.originalname == "test_trains_the_network"]
-    return dict(bench.workers.each(judge, [(params["kind"], params["name"]) for params in asked]))
+    return dict(bench.workers.each(judge, [params["case"] for params in asked]))
 
 
+@pytest.mark.rows
 @pytest.mark.timeout(1500)
-@pytest.mark.parametrize("kind, name", CASES)
-def test_trains_the_network(findings, missing, kind, name):
-    found = findings[kind, name]
+@pytest.mark.parametrize("case", CASES)
+def test_trains_the_network(findings, missing, case):
+    found = findings[case]
     if isinstance(found, str):
         missing(found)
     assert [finding.level for finding in found] == [1, 3, 4]
