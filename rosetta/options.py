@@ -68,6 +68,19 @@ def constants(texts: list[str]) -> dict[str, Any]:
     return {name: _value(text) for name, text in assignments("--set", texts).items()}
 
 
+def axes(texts: list[str]) -> dict[str, list]:
+    """``["BATCHSIZE=16,64"]`` -> {"BATCHSIZE": [16, 64]}."""
+    return {name: [_value(part) for part in text.split(",")] for name, text in assignments("--axis", texts).items()}
+
+
+def numbers(option: str, text: str) -> list[int]:
+    """``"16,64"`` -> [16, 64]. Raises RosettaError for anything but numbers above 0."""
+    values = [_value(part.strip()) for part in text.split(",")]
+    if not all(isinstance(value, int) and value > 0 for value in values):
+        raise RosettaError(f"{option} takes whole numbers above 0 such as 1,2, not {text}")
+    return list(dict.fromkeys(values))
+
+
 def _value(text: str) -> Any:
     try:
         value = ast.literal_eval(text)

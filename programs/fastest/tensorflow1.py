@@ -1,10 +1,8 @@
 """TensorFlow 1: images and labels are variables of the device, only the order of an epoch is shuffled and batched, the
 loss is summed in the graph, make_callable saves Session.run's preparations; on a GPU, XLA compiles the graph in clusters."""
 
-# %% data
-x_train, y_train, x_test, y_test = cifar10.load("NHWC", DATA_DIR, N_TRAIN, N_TEST, synthetic=SYNTHETIC)
-
-images, labels = tf.placeholder(tf.float32, x_train.shape), tf.placeholder(tf.int64, y_train.shape)
+# %% after data
+images, labels = tf.placeholder(x_train.dtype, x_train.shape), tf.placeholder(y_train.dtype, y_train.shape)
 images_there = tf.Variable(images, trainable=False, collections=[])
 labels_there = tf.Variable(labels, trainable=False, collections=[])
 order = tf.data.Dataset.range(len(x_train)).shuffle(len(x_train)).batch(BATCHSIZE).repeat(EPOCHS).prefetch(2)

@@ -24,6 +24,8 @@ from rosetta.kinds.kind import (
     Trouble,
 )
 
+BATCH = "BATCHSIZE"  # examples a step
+
 
 class TrainMetrics(Metrics):
     """Times in seconds, accuracies as fractions of the test set."""
@@ -135,6 +137,25 @@ class Train(Kind):
             tests += " after each epoch"
             tests += f", target {100 * constants['TARGET_ACCURACY']:g} %" if "TARGET_ACCURACY" in constants else ""
         return f"{epochs} of {constants['N_TRAIN']:,}, batch {constants['BATCHSIZE']}, {tests}"
+
+    def steps(self, constants: dict[str, Any]) -> int:
+        """Full steps of an epoch."""
+        return constants["N_TRAIN"] // constants[BATCH]
+
+    def short(self, constants: dict[str, Any], steps: int, epochs: int) -> dict[str, Any]:
+        """Parameters of a run of so few steps an epoch that hardly tests: to measure by."""
+        return {"EPOCHS": epochs, "N_TRAIN": steps * constants[BATCH], "N_TEST": 10}
+
+    def parts(self, metrics: TrainMetrics) -> dict[str, float]:
+        """Seconds of what happens until a run's second step is done; its epochs are single steps."""
+        return {
+            "start": metrics.start_s,
+            "import": metrics.setup_s,
+            "data": metrics.data_s,
+            "build": metrics.build_s,
+            "first step": metrics.epoch_s[0],
+            "second step": metrics.epoch_s[1],
+        }
 
     def complete(self, metrics: TrainMetrics, params: dict[str, Any], marked_j: float | None) -> None:
         n_train, epochs = params["N_TRAIN"], metrics.epoch_s

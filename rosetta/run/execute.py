@@ -68,7 +68,7 @@ def execute(plan: Plan, slot: Slot, kernels: Kernels, watch: Watcher, folder: Pa
     folder: where the run's own folder is made, the system's temporary folder when not given.
     Never raises for what the notebook, its kernel, its environment or the disk do: that is the record's status and error.
     """
-    run = Run(_blank(plan, slot, kernels), new_folder(folder))
+    run = Run(blank(plan, slot, kernels), new_folder(folder))
     try:
         return _execute(run, plan, slot, kernels, watch)
     except OSError as error:
@@ -80,7 +80,7 @@ def execute(plan: Plan, slot: Slot, kernels: Kernels, watch: Watcher, folder: Pa
 
 def not_run(plan: Plan, slot: Slot, kernels: Kernels, status: str, error: str) -> Run:
     """The record of a run that never started, in a folder of its own like any other."""
-    return _ended(Run(_blank(plan, slot, kernels), new_folder(None)), status, error)
+    return _ended(Run(blank(plan, slot, kernels), new_folder(None)), status, error)
 
 
 def new_folder(parent: Path | None) -> Path:
@@ -185,7 +185,8 @@ class Output:
             file.close()
 
 
-def _blank(plan: Plan, slot: Slot, kernels: Kernels) -> Record:
+def blank(plan: Plan, slot: Slot, kernels: Kernels) -> Record:
+    """The record of a run that has not begun."""
     row = plan.row
     return Record(
         task=row.task,

@@ -6,28 +6,26 @@ import signal
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from pathlib import Path
 
 from rosetta.errors import RosettaError
+from rosetta.measure import inside
+from rosetta.measure.scripts import Script, last_words
 from rosetta.run.devices import Slot
-from rosetta.run.kernels import thread_variables
-from rosetta.speed import inside
-from rosetta.speed.scripts import Script
 
 
 class Process:
     """Runs a script as ``inside`` is told to; ``with`` it, nothing of it is left behind.
 
-    todo: one of inside's functions, with its options. log: the file for what goes to standard error.
+    todo: one of inside's functions, with its options. What goes to standard error is kept beside the script.
     """
 
-    def __init__(self, script: Script, slot: Slot, todo: str, options: dict, log: Path):
-        self._log = log
+    def __init__(self, script: Script, slot: Slot, todo: str, options: dict):
+        self._log = log = script.file.with_suffix(".log")
         with log.open("ab") as errors:
             self._process = subprocess.Popen(
                 [str(script.python), inside.__file__, todo, str(script.file), json.dumps(options)],
                 cwd=script.folder,
-                env=script.environment() | thread_variables(slot.threads) | slot.variables(),
+                env=script.environment(slot),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,
@@ -46,13 +44,14 @@ class Process:
         self._process.stdin.close()
         self._process.stdout.close()
 
-    def told(self) -> Iterator[dict]:
+    def messages(self) -> Iterator[dict]:
         """What it tells until it ends, without what the script prints. Raises RosettaError if it fails."""
         for line in self._process.stdout:
             if line.startswith(inside.MARK):
                 yield json.loads(line[len(inside.MARK) :])
         if self._process.wait():
-            raise RosettaError(f"its process failed: {self._last_words()}")
+            words = last_words(self._log.read_text(errors="replace"), self._process.returncode)
+            raise RosettaError(f"its process failed: {words}")
 
     def go_on(self) -> None:
         """Let it pass where it waits."""
@@ -61,10 +60,6 @@ class Process:
 
     def signal(self, number: int) -> None:
         os.killpg(self._process.pid, number)
-
-    def _last_words(self) -> str:
-        said = self._log.read_text(errors="replace").strip().splitlines()
-        return said[-1][:300] if said else f"exit code {self._process.returncode}, and no message"
 
 
 def _keeps_to(processors: tuple[int, ...] | None) -> Callable[[], None] | None:

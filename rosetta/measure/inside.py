@@ -9,7 +9,7 @@ import runpy
 import sys
 import time
 
-MARK = "rosetta-speed "
+MARK = "rosetta-measure "
 
 
 def tell(facts):

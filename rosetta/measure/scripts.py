@@ -3,21 +3,21 @@
 import os
 import re
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 import nbformat
 
 from rosetta.catalog import Row
-from rosetta.errors import RosettaError
+from rosetta.errors import RosettaError, Unavailable
 from rosetta.paths import ROOT, from_root
 from rosetta.plan import Plan
-from rosetta.roles import ROLES
-from rosetta.run.kernels import Kernels
+from rosetta.run.devices import Slot
+from rosetta.run.kernels import Kernels, thread_variables
 
 Edit = tuple[str, str, str]  # role of a cell, what stands there, what is to stand there
-PROGRAMS = ROOT / "benchmarks"  # below it TASK/KIND/FRAMEWORK.py
+PROGRAMS = ROOT / "programs"  # below it WHAT/FRAMEWORK.py
 MARK = re.compile(r"^# %% (?P<after>after )?(?P<role>\w+)$", re.MULTILINE)
 
 
@@ -30,15 +30,17 @@ class Script:
     variables: dict[str, str]
     folder: Path
 
-    def environment(self) -> dict[str, str]:
-        """This process's variables and its own; those that are empty are left out."""
-        together = os.environ | self.variables
+    def environment(self, slot: Slot) -> dict[str, str]:
+        """This process's variables, its own and the slot's; those that are empty are left out."""
+        together = os.environ | self.variables | thread_variables(slot.threads) | slot.variables()
         return {name: value for name, value in together.items() if value and name != "VIRTUAL_ENV"}
 
-    def run(self) -> str:
-        """To its end; what it prints. Raises CalledProcessError if it fails."""
-        command, env = [str(self.python), str(self.file)], self.environment()
-        done = subprocess.run(command, cwd=self.folder, env=env, check=True, stdout=subprocess.PIPE, text=True)
+    def run(self, slot: Slot) -> str:
+        """To its end; what it prints. Raises RosettaError with its last words if it fails."""
+        command, env = [str(self.python), str(self.file)], self.environment(slot)
+        done = subprocess.run(command, cwd=self.folder, env=env, capture_output=True, text=True)
+        if done.returncode:
+            raise RosettaError(f"its script failed: {last_words(done.stderr, done.returncode)}")
         return done.stdout
 
 
@@ -53,27 +55,27 @@ class Changes:
 UNCHANGED = Changes({}, {})
 
 
-def program(kind: str, row: Row) -> Path:
-    return PROGRAMS / row.task / kind / f"{row.framework}.py"
+def program(what: str, row: Row) -> Path:
+    return PROGRAMS / what / f"{row.framework}.py"
 
 
-def changes(file: Path) -> Changes:
+def changes(file: Path, roles: Collection[str]) -> Changes:
     """The cells of a program: ``# %% ROLE`` begins what stands instead of the notebook's cell, ``# %% after ROLE`` what follows it.
 
-    Raises RosettaError where there is no such file, or a role that notebooks do not have.
+    Raises Unavailable where there is no such file, RosettaError for a role that the notebooks do not have.
     """
     try:
         text = file.read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise RosettaError(f"there is no {from_root(file)}: this framework cannot be measured so yet") from None
+        raise Unavailable(f"not written: there is no {from_root(file)}") from None
     marks = list(MARK.finditer(text))
-    found = Changes({}, {})
+    made = Changes({}, {})
     for mark, following in zip(marks, [*marks[1:], None]):
-        if mark["role"] not in {role.name for role in ROLES}:
+        if mark["role"] not in roles:
             raise RosettaError(f"{from_root(file)}: notebooks have no cell {mark['role']}")
         code = text[mark.end() : following.start() if following else None].strip()
-        (found.after if mark["after"] else found.instead)[mark["role"]] = code
-    return found
+        (made.after if mark["after"] else made.instead)[mark["role"]] = code
+    return made
 
 
 def cells(notebook: Path) -> dict[str, str]:
@@ -87,21 +89,21 @@ def changed(code: dict[str, str], change: Changes) -> dict[str, str]:
 
     What follows the parameters begins the next cell, because a run's own parameters are put between the two.
     """
-    found = {role: change.instead.get(role, source) for role, source in code.items()}
+    made = {role: change.instead.get(role, source) for role, source in code.items()}
     for role, source in change.after.items():
         if role == "parameters":
-            found["setup"] = f"{source}\n\n\n{found['setup']}"
+            made["setup"] = f"{source}\n\n\n{made['setup']}"
         else:
-            found[role] += f"\n\n\n{source}"
-    return found
+            made[role] += f"\n\n\n{source}"
+    return made
 
 
 def edited(code: dict[str, str], edits: Iterable[Edit]) -> dict[str, str]:
-    """The cells with parts of them replaced. Raises LookupError for a part that does not stand there."""
+    """The cells with parts of them replaced. Raises RosettaError for a part that does not stand there."""
     code = dict(code)
     for role, before, after in edits:
-        if before not in code[role]:
-            raise LookupError(f"the cell {role} does not hold {before}")
+        if before not in code.get(role, ""):
+            raise RosettaError(f"the cell {role} does not hold {before}")
         code[role] = code[role].replace(before, after)
     return code
 
@@ -113,3 +115,9 @@ def write(planned: Plan, code: dict[str, str], file: Path, kernels: Kernels) -> 
     first, *others = code.values()
     file.write_text("\n\n".join([first, given, *others]) + "\n", encoding="utf-8")
     return Script(file, kernel.python, kernel.variables, planned.row.notebook.parent)
+
+
+def last_words(errors: str, code: int) -> str:
+    """The last line of what a process said on standard error."""
+    lines = errors.strip().splitlines()
+    return lines[-1][:300] if lines else f"exit code {code}, and no message"

@@ -1,0 +1,57 @@
+"""How measured points read, on the screen as in the tables."""
+
+from collections.abc import Iterable
+
+from rosetta.figures import PERCENT, Sample, spread
+from rosetta.records import Point
+
+PHASES = {"forward": "forward", "backward": "forward + backward", "step": "full step"}
+SECOND = "second step"  # of a start; comes after what is added up
+# Of a start, in the order in which they happen
+PARTS = {
+    "start": "process, kernel",
+    "import": "imports",
+    "data": "data",
+    "build": "building",
+    "first step": "first step",
+    SECOND: SECOND,
+    "total": "to first step",
+}
+
+
+def timed(points: Iterable[Point]) -> list[Point]:
+    """Those that are seconds."""
+    return [point for point in points if point.unit == "s"]
+
+
+def milliseconds(point: Point) -> str:
+    """Mean and standard deviation."""
+    return f"{1000 * point.sample.mean:.1f} ± {1000 * point.sample.deviation:.1f}"
+
+
+def pair(points: list[Point]) -> list[str]:
+    """Milliseconds a step of a notebook and of another program, and how many times as long the first takes."""
+    own, other = timed(points)
+    ratios = Sample(tuple(a / b for a, b in zip(own.values, other.values)))
+    return [spread(own.sample, 1, 1000), spread(other.sample, 1, 1000), spread(ratios, 2)]
+
+
+def start(points: list[Point]) -> list[str]:
+    """Seconds of each part, and what they add up to from the start of the process to the end of the first step."""
+    parts = {point.at["part"]: point.sample for point in points}
+    counted = [sample.values for part, sample in parts.items() if part != SECOND]
+    parts["total"] = Sample(tuple(map(sum, zip(*counted))))
+    return [f"{parts[part].median:.2f}" for part in PARTS]
+
+
+def overhead(points: list[Point]) -> list[str]:
+    """Seconds of a script and of a run, and the difference of their medians."""
+    script, run = (point.sample for point in points)
+    return [spread(script, 2), spread(run, 2), f"{run.median - script.median:.2f}"]
+
+
+def lesson(point: Point) -> str:
+    """Accuracies, or milliseconds a step."""
+    if point.unit == "s":
+        return f"{spread(point.sample, 1, 1000)} ms a step"
+    return ", ".join(map(PERCENT.one, point.values))

@@ -1,0 +1,113 @@
+"""How well a batch spreads over the workers of a Dask cluster: a notebook that sleeps, in a small checkout of its own."""
+
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import nbformat
+
+from rosetta import records
+from rosetta.errors import RosettaError
+from rosetta.measure import keep, scripts
+from rosetta.measure.startup import timed
+from rosetta.paths import RESULTS, ROOT
+from rosetta.records import Point
+from rosetta.run import devices
+
+NAME = "cluster"
+FILES = {
+    "catalog.toml": 'schema = 2\n[frameworks.sleeps]\ntitle = "Sleeps"\nenvironment = "own"\nimports = []\n'
+    'released = 2026\nhomepage = "https://example.org"\n',
+    "environments/own/environment.toml": f'python = "{sys.version_info.major}.{sys.version_info.minor}"\n',
+    "environments/own/requirements.in": "",
+    "environments/own/requirements.txt": "",
+    "common/params/sleep.py": "SEED = 0\n",
+    "notebooks/sleep/task.toml": 'title = "Sleep"\nkind = "entries"\n[presets]\nfull = {}\nquick = {}\nsmoke = {}\n',
+}
+CELLS = {
+    "parameters": "SEED = 0",
+    "setup": 'import sys, time; sys.path.append("../..")\nfrom common.record import emit',
+    "answers": "time.sleep({seconds})",
+    "record": 'emit({{"answers": 1}}, [], "cpu", "slept")',
+}
+# Scheduler and workers, until a line comes; they import the checkout in which they start
+CLUSTER = (
+    "import sys; from distributed import LocalCluster; "
+    "cluster = LocalCluster(n_workers=int(sys.argv[1]), threads_per_worker=1, memory_limit=0, dashboard_address=None); "
+    "print(cluster.scheduler_address, flush=True); input(); cluster.close()"
+)
+
+
+def cluster(workers: list[int], runs: int, seconds: float, out: Path | None) -> int:
+    """For each number of workers: seconds of the command, efficiency (the first time over the others', a worker) and overhead.
+
+    Sleeping needs no processor, but each run starts an interpreter and a kernel.
+    """
+    machine = devices.timed(gpus=devices.NONE, threads=None)[0].machine
+    print(f"{'workers':>7}{'time, s':>10}{'efficiency':>12}{'overhead a run, s':>19}")
+    first_s = None  # worker seconds of the first line, which should be that of one worker
+    for number in workers:
+        took_s = _measured(number, runs, seconds)
+        first_s = first_s or number * took_s
+        overhead_s = number * took_s / runs - seconds
+        print(f"{number:>7}{took_s:>10.1f}{first_s / (number * took_s):>12.3f}{overhead_s:>19.2f}", flush=True)
+        at = {"workers": number, "runs": runs, "seconds": seconds}
+        keep.machine(NAME, machine, [Point(at=at, values=[took_s])], out or RESULTS)
+    return 0
+
+
+def _measured(workers: int, runs: int, seconds: float) -> float:
+    """Seconds of the command for a batch on so many workers, which are ready before."""
+    with tempfile.TemporaryDirectory() as name:
+        checkout, out = Path(name, "checkout"), Path(name, "out")
+        _write(checkout, seconds)
+        with _started(checkout, workers) as address:
+            command = [sys.executable, "run_all.py", "run", "--preset", "smoke", "--seeds", str(runs)]
+            command += [f"--python=all={sys.executable}", "--out", str(out), "--cluster", address]
+            took_s = timed(lambda: _run(command, checkout))
+        finished = [record for _, record in records.read_all(out) if record.status == "ok"]
+        if len(finished) != runs:
+            raise RosettaError(f"{len(finished)} of {runs} runs finished")
+        return took_s
+
+
+def _write(checkout: Path, seconds: float) -> None:
+    """A checkout with one row."""
+    for name in ("common", "rosetta"):
+        shutil.copytree(ROOT / name, checkout / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "run_all.py", checkout)
+    for name, text in FILES.items():
+        (checkout / name).parent.mkdir(parents=True, exist_ok=True)
+        (checkout / name).write_text(text)
+    made = [
+        nbformat.v4.new_code_cell(code.format(seconds=seconds), metadata={"tags": [role]})
+        for role, code in CELLS.items()
+    ]
+    kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    notebook = nbformat.v4.new_notebook(cells=made, metadata={"kernelspec": kernelspec})
+    nbformat.write(notebook, checkout / "notebooks" / "sleep" / "sleeps.ipynb")
+
+
+@contextmanager
+def _started(checkout: Path, workers: int) -> Iterator[str]:
+    """The address of a cluster on this machine."""
+    command = [sys.executable, "-c", CLUSTER, str(workers)]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
+    with subprocess.Popen(command, cwd=checkout, **pipes) as process:
+        address = process.stdout.readline().strip()
+        if not address:
+            raise RosettaError("no cluster has started: uv run --extra cluster run_all.py measure cluster")
+        try:
+            yield address
+        finally:
+            process.communicate("\n")
+
+
+def _run(command: list[str], checkout: Path) -> None:
+    done = subprocess.run(command, cwd=checkout, capture_output=True, text=True)
+    if done.returncode:
+        raise RosettaError(f"the batch failed: {scripts.last_words(done.stderr or done.stdout, done.returncode)}")

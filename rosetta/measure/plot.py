@@ -1,0 +1,76 @@
+"""The picture of a sweep: examples a second by batch size, a small panel a row. Needs the optional extra ``site``."""
+
+from io import StringIO
+from math import ceil
+from pathlib import Path
+
+from matplotlib import rc_context
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, NullFormatter
+
+from rosetta import files
+from rosetta.catalog import Catalog
+from rosetta.kinds.train import BATCH
+from rosetta.measure.cells import PHASES, timed
+from rosetta.measure.tables import picture_file
+from rosetta.records import Point, Record
+from rosetta.report.charts import STYLE, WIDTH
+
+ACROSS = 4  # panels
+STROKES = {"forward": ":", "backward": "--", "step": "-"}
+
+
+def write(catalog: Catalog, sweeps: list[Record], results: Path) -> list[Path]:
+    """A picture of each machine's sweep of each task, its rows in the catalog's order; returns what was written."""
+    order = {row.full_name: place for place, row in enumerate(catalog.rows())}
+    groups: dict[Path, list[Record]] = {}
+    for record in sorted(sweeps, key=lambda record: order[record.full_name]):
+        file = picture_file(results, record.machine.name, catalog.task(record.task))
+        groups.setdefault(file, []).append(record)
+    for file, group in groups.items():
+        files.write_atomically(file, draw({record.title: timed(record.points) for record in group}))
+    return list(groups)
+
+
+def draw(rows: dict[str, list[Point]]) -> str:
+    """SVG of all points, by the title of their row. Error bars: the standard deviation of the repeats."""
+    threads = sorted({point.at["threads"] for points in rows.values() for point in points})
+    down = ceil(len(rows) / ACROSS)
+    with rc_context(STYLE):
+        figure = Figure(figsize=(WIDTH, 1.7 * down + 0.8), layout="constrained")
+        panels = list(figure.subplots(down, ACROSS, sharex=True, sharey=True, squeeze=False).flat)
+        for axes, (title, points) in zip(panels, rows.items()):
+            _panel(axes, title, points, threads)
+        for axes in panels[len(rows) :]:
+            axes.set_visible(False)
+        figure.supxlabel("examples a batch (logarithmic)", fontsize=9)
+        figure.supylabel("examples a second (logarithmic)", fontsize=9)
+        keys = [
+            Line2D([], [], color=f"C{place}", label=f"{number} thread{'' if number == 1 else 's'}")
+            for place, number in enumerate(threads)
+        ]
+        keys += [Line2D([], [], color="grey", linestyle=STROKES[phase], label=PHASES[phase]) for phase in PHASES]
+        figure.legend(handles=keys, loc="outside upper left", ncols=len(keys), frameon=False)
+        text = StringIO()
+        figure.savefig(text, format="svg", metadata={"Date": None})
+    return text.getvalue()
+
+
+def _panel(axes: Axes, title: str, points: list[Point], threads: list[int]) -> None:
+    for place, number in enumerate(threads):
+        for phase, stroke in STROKES.items():
+            chosen = [point for point in points if (point.at["threads"], point.at["phase"]) == (number, phase)]
+            chosen.sort(key=lambda point: point.at[BATCH])
+            sizes = [point.at[BATCH] for point in chosen]
+            rates = [point.at[BATCH] / point.sample.mean for point in chosen]
+            errors = [rate * point.sample.deviation / point.sample.mean for rate, point in zip(rates, chosen)]
+            style = {"linestyle": stroke, "linewidth": 1.2, "marker": "o", "markersize": 2.5}
+            axes.errorbar(sizes, rates, errors, color=f"C{place}", **style)
+    axes.set_title(title, fontsize=9)
+    axes.set_xscale("log", base=2)
+    axes.set_yscale("log")
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axis.set_minor_formatter(NullFormatter())

@@ -1,0 +1,119 @@
+"""What every measurement of rows does: choose them, measure one after the other, keep each point as soon as it is there."""
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from rosetta import catalog, data, plan, records
+from rosetta.catalog import Catalog, Row
+from rosetta.errors import RosettaError, Unavailable
+from rosetta.interrupts import terminate_as_interrupt
+from rosetta.measure import keep, tables
+from rosetta.paths import RESULTS, portable
+from rosetta.plan import Plan
+from rosetta.records import Point, Record
+from rosetta.run import devices
+from rosetta.run.execute import blank
+from rosetta.run.kernels import Kernels, parse_given
+from rosetta.tasks import UNTIMED
+
+
+@dataclass(frozen=True)
+class Options:
+    """What every measurement of rows takes. names: of rows; none asks for all that train."""
+
+    names: list[str] | None = None
+    task: str | None = None
+    gpus: str | None = None
+    synthetic: bool = False
+    data_dir: Path | None = None
+    python: list[str] | None = None
+    out: Path | None = None
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some points of a row, and how the screen shows them."""
+
+    points: list[Point]
+    line: str
+
+
+Work = Callable[[Plan], Iterator[Part]]
+
+
+class Bench:
+    """The rows to measure, and where. Raises RosettaError for a named row that does not train."""
+
+    def __init__(self, options: Options):
+        self.options, self.catalog = options, catalog.load()
+        self.kernels = Kernels(parse_given(options.python or []))
+        self.slot = devices.timed(options.gpus, threads=None)[0]
+        self.results = options.out.absolute() if options.out else RESULTS
+        self.console = Console(highlight=False, soft_wrap=True)
+        chosen = self.catalog.select(options.names or [], options.task)
+        self.rows = [row for row in chosen if self.catalog.kind(row).trains]
+        if options.names and len(self.rows) < len(chosen):
+            other = next(row for row in chosen if row not in self.rows)
+            raise RosettaError(f"{other.full_name} does not train: only rows of tasks that train are measured so")
+
+    def slow(self, row: Row) -> bool:
+        """Whether a step takes seconds here."""
+        return row.facts.slow_on_cpu is not None and not self.slot.on_gpu
+
+    def plan(self, row: Row, overrides: dict[str, Any]) -> Plan:
+        gpu, synthetic = self.slot.on_gpu, self.options.synthetic
+        return plan.make(self.catalog, [row], UNTIMED, overrides, gpu=gpu, synthetic=synthetic)[0]
+
+    def short(self, row: Row, steps: int, epochs: int = 1) -> Plan:
+        """A run of a few steps an epoch; a tenth of them where a step takes seconds."""
+        task = self.catalog.task(row.task)
+        kind, constants = task.kind, task.constants()
+        steps = max(steps // 10, 1) if self.slow(row) else steps
+        return self.plan(row, kind.short(constants, min(steps, kind.steps(constants)), epochs))
+
+    def each(
+        self,
+        what: str,
+        heading: str,
+        plans: list[Plan],
+        work: Work,
+        changed: dict[str, Any] | None = None,
+        draw: Callable[[Catalog, list[Record], Path], list[Path]] | None = None,
+    ) -> int:
+        """Measure the rows of the plans. Exit code 0 only if all could be measured; what is not there counts if it was named.
+
+        changed: what was set by hand and makes another measurement. draw: draws pictures of the records at the end.
+        """
+        data.locate_all(plans, self.options.data_dir)
+        if self.options.data_dir:  # the scripts inherit it
+            os.environ["ROSETTA_DATA"] = str(self.options.data_dir.absolute())
+        self.console.print(f"{'row':<22}{heading}", markup=False)
+        failed = False
+        with terminate_as_interrupt():
+            for planned in plans:
+                title = self.catalog.label(planned.row)
+                try:
+                    record = blank(planned, self.slot, self.kernels)
+                    record.preset, record.changed, record.status = what, changed or {}, "ok"
+                    for part in work(planned):
+                        record.points = keep.joined(record.points, part.points)
+                        keep.row(record, self.results)
+                        self.console.print(f"{title:<22}{part.line}", markup=False)
+                except Unavailable as reason:
+                    self.console.print(f"{title}: {reason}", style="yellow", markup=False)
+                    failed |= bool(self.options.names)
+                except RosettaError as error:
+                    self.console.print(f"{title}: {error}", style="red", markup=False)
+                    failed = True
+        kept = [record for _, record in records.read_all(self.results)]
+        pictures = (
+            draw(self.catalog, [record for record in kept if record.preset == what], self.results) if draw else []
+        )
+        for file in [*pictures, *tables.Tables(self.catalog, kept, self.results).write()]:
+            self.console.print(portable(str(file)), markup=False)
+        return int(failed)

@@ -1,0 +1,30 @@
+"""The arithmetic that a task declares is that of its reference."""
+
+import importlib
+import math
+
+import numpy as np
+import pytest
+
+from rosetta import catalog
+from rosetta.measure.machine import step_flop
+
+COUNTED = [task for task in catalog.load().tasks.values() if hasattr(task.params, "MULTIPLY_ADDS")]
+
+
+@pytest.mark.parametrize("task", COUNTED, ids=lambda task: task.key)
+def test_multiply_adds_are_the_references(task, monkeypatch):
+    """All of them are matrix products there."""
+    real, counts = np.matmul, []
+
+    def counted(a, b):
+        product = real(a, b)
+        counts.append(math.prod(product.shape) * a.shape[-1])
+        return product
+
+    monkeypatch.setattr(np, "matmul", counted)
+    loader = importlib.import_module(f"common.data.{task.data}")
+    _, _, x, _ = loader.load(n_train=1, n_test=1, synthetic=True)
+    task.reference.probabilities(task.reference.initial_weights(seed=0), x)
+    assert sum(counts) == task.params.MULTIPLY_ADDS["forward"]
+    assert step_flop(task, 64) == 6 * 64 * sum(counts)

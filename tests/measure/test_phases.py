@@ -1,0 +1,61 @@
+"""The phases that ``run_all.py sweep`` times are those of a training step, in every framework."""
+
+import os
+
+import pytest
+
+from rosetta.batch.workers import Workers
+from rosetta.catalog import Row
+from rosetta.errors import RosettaError, Unavailable
+from rosetta.kinds.train import BATCH
+from rosetta.measure import sweep
+from rosetta.measure.rows import Bench, Options
+from rosetta.measure.scripts import program
+from rosetta.measure.sweep import PHASES, Protocol
+from rosetta.records import Point
+from rosetta.run import devices
+
+BENCH = Bench(Options(gpus="none", synthetic=not os.environ.get("ROSETTA_DATA")))
+LEFT_OUT = ("pytorch[compiled]", "pytorch[torch1]", "mlx[streams]")  # their program is that of pytorch and of mlx
+ROWS = [row for row in BENCH.rows if program(sweep.WHAT, row).is_file() and row.name not in LEFT_OUT]
+PROTOCOL = Protocol([8, 12], {}, steps=1, repeats=2)
+
+
+@pytest.fixture(scope="module")
+def measured(request) -> dict[str, list[Point] | RosettaError]:
+    """The points of every row that is asked for, or why there are none; they are not timed, so two may run side by side."""
+    workers = Workers(devices.shared(gpus="none", jobs=None))
+
+    def measure(row: Row) -> tuple[str, list[Point] | RosettaError]:
+        task = BENCH.catalog.task(row.task)
+        plan = BENCH.plan(row, task.kind.short(task.constants(), steps=1, epochs=1) | {"LR": 0.05})
+        plan.parameters.update(task.without_chance)
+        with workers.share() as slot:
+            try:
+                parts = list(sweep.parts(BENCH, plan, slot, PROTOCOL, {}))
+                return row.full_name, [point for part in parts for point in part.points]
+            except RosettaError as error:
+                return row.full_name, error
+
+    asked = [item.callspec.params["row"] for item in request.session.items if item.originalname == "test_phases"]
+    return dict(workers.each(measure, asked))
+
+
+@pytest.mark.rows
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.full_name)
+def test_phases(measured, missing, row):
+    """Without dropout all three see the same loss before the update, and updates change it."""
+    points = measured[row.full_name]
+    if isinstance(points, Unavailable):
+        missing(str(points))
+    if isinstance(points, RosettaError):
+        raise points
+    places = {(point.at[BATCH], point.at["phase"], point.unit): point.values for point in points}
+    for size in PROTOCOL.batch_sizes:
+        assert all(len(places[size, phase, "s"]) == 2 and min(places[size, phase, "s"]) > 0 for phase in PHASES)
+        (forward,), (backward,), (step,) = (places[size, phase, "loss"] for phase in PHASES)
+        assert forward == pytest.approx(backward, rel=1e-5) and forward == pytest.approx(step, rel=1e-5)
+        assert 0.5 < forward < 2.6
+    first, second = (places[size, "forward", "loss"] for size in PROTOCOL.batch_sizes)
+    assert first != second

@@ -1,0 +1,89 @@
+"""The programs that notebooks are measured against train the same network as the notebooks."""
+
+import os
+from pathlib import Path
+
+import pytest
+from rosetta.verify.train import BATCH, Reference, Size
+
+from rosetta import catalog
+from rosetta.batch.workers import Workers
+from rosetta.catalog import Row
+from rosetta.measure import scripts
+from rosetta.measure.pairs import FASTEST
+from rosetta.run import devices
+from rosetta.run.kernels import Kernels
+from rosetta.verify import levels, train
+from rosetta.verify.probes import Bench
+from tests.verify.copies import Copy, copied
+
+KNOWN = catalog.load()
+ROWS = [row for row in KNOWN.rows() if KNOWN.kind(row).trains and scripts.program(FASTEST, row).is_file()]
+# Their programs are those of other rows here, with nothing that depends on the variant
+LEFT_OUT = (
+    "pytorch[compiled]",
+    "pytorch[torch1]",
+    "tinygrad",  # the notebook itself, but on a GPU
+    "mlx",  # both are the row mlx[streams]
+    "mlx[streams]",
+)
+# Unrolled altogether, since convolutions in a loop are slow on a CPU
+SCAN = [
+    ("train", '0 if device.platform == "cpu" else ', ""),
+    ("train", ", state, batches)", ", state, batches, unroll=0)"),
+]
+# What the programs do on a GPU alone, made to happen on any processor
+ON_A_GPU = {
+    "pytorch": [("optimizer", 'if device.type == "cuda":', "if True:")],
+    "lightning": [("weights", 'if accelerator == "gpu":', "if True:")],
+    "tensorflow": [("train", 'jit_compile="GPU" in device', "jit_compile=True")],
+    "keras[tensorflow]": [("train", "jit_compile=model.jit_compile", "jit_compile=True")],
+    "flax": SCAN,
+    "equinox": SCAN,
+}
+FULL_BATCH = f"BATCHSIZE = {BATCH}\n\n"  # the probes' only batch is a short one, and scans leave that out
+SIZE = Size(n_test=20, drop_steps=0, n_drop_test=0)
+CASES = {row.full_name: (row, False) for row in ROWS if row.name not in LEFT_OUT}
+CASES |= {f"{row.full_name} as on a GPU": (row, True) for row in ROWS if row.name in ON_A_GPU}
+REAL = bool(os.environ.get("ROSETTA_DATA"))
+
+
+def rewritten(row: Row, on_a_gpu: bool, folder: Path) -> Copy:
+    """The row's notebook with its program's cells."""
+    change = scripts.changes(scripts.program(FASTEST, row), KNOWN.kind(row).names)
+    code = scripts.changed(scripts.cells(row.notebook), change)
+    if on_a_gpu:
+        code = scripts.edited(code, ON_A_GPU[row.name])
+        code["setup"] = FULL_BATCH + code["setup"]
+    return copied(row, code, folder)
+
+
+@pytest.fixture(scope="module")
+def findings(request, tmp_path_factory) -> dict:
+    """What levels 1, 3 and 4 found of every program that is asked for, or why it could not run here; two at a time."""
+    tasks = {row.task: KNOWN.task(row.task) for row, _ in CASES.values()}
+    references = {key: Reference(task, synthetic=not REAL) for key, task in tasks.items()}
+    bench = Bench(Kernels(), Workers(devices.shared(gpus=None, jobs=None)))
+
+    def judge(case: str):
+        row, on_a_gpu = CASES[case]
+        own, reference = rewritten(row, on_a_gpu, tmp_path_factory.mktemp("program")), references[row.task]
+        outputs = train.trained(bench.prober(own, tasks[row.task], reference.synthetic), reference, SIZE)
+        if outputs.skipped:
+            return case, outputs.error
+        tolerances = levels.tolerances(train.TOLERANCES, reference.task, row)
+        return case, train.of_trained(outputs, reference, tolerances, SIZE)
+
+    asked = [item.callspec.params for item in request.session.items if item.originalname == "test_trains_the_network"]
+    return dict(bench.workers.each(judge, [params["case"] for params in asked]))
+
+
+@pytest.mark.rows
+@pytest.mark.timeout(1500)
+@pytest.mark.parametrize("case", CASES)
+def test_trains_the_network(findings, missing, case):
+    found = findings[case]
+    if isinstance(found, str):
+        missing(found)
+    assert [finding.level for finding in found] == [1, 3, 4]
+    assert all(finding.passed for finding in found), [finding.reason for finding in found if not finding.passed]

@@ -1,0 +1,112 @@
+"""A checkout with one row of a task that trains: a notebook of a few lines in NumPy, with its programs and lessons."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+
+from rosetta import files
+from rosetta.paths import ROOT
+from rosetta.records import Record
+
+CELLS = {
+    "parameters": "EPOCHS, BATCHSIZE, LR, SEED, N_TRAIN, N_TEST, SYNTHETIC = 2, 4, 0.1, 0, 40, 10, True",
+    "setup": f"import sys; sys.path.append({str(ROOT)!r})\nimport os, numpy as np\nfrom common.record import EpochLog, record",
+    "data": "x_train = np.random.RandomState(SEED).rand(N_TRAIN)\ny_train = 3 * x_train",
+    "model": "weight = 0.0",
+    "weights": "",
+    "optimizer": "gradient = lambda x, y: 2 * np.mean((weight * x - y) * x)",
+    "train": """
+log = EpochLog(EPOCHS)
+for epoch in range(EPOCHS):
+    for start in range(0, N_TRAIN, BATCHSIZE):
+        weight -= LR * gradient(x_train[start:start + BATCHSIZE], y_train[start:start + BATCHSIZE])
+    log.epoch(np.mean((weight * x_train - y_train) ** 2))
+""",
+    "evaluate": "accuracy = weight / 3",
+    "record": "record(log, accuracy, 1, [np], 'cpu')",
+}
+LOOP = CELLS["train"].replace("N_TRAIN, BATCHSIZE", "len(x_train), BATCHSIZE")
+PHASES = """
+def place(n): return x_train[:n], y_train[:n]
+def forward(x, y): return np.mean((weight * x - y) ** 2)
+def backward(x, y): return gradient(x, y) * 0 + forward(x, y)
+def step(x, y):
+    global weight
+    loss = backward(x, y)
+    weight -= LR * gradient(x, y)
+    return loss
+def value(loss): return loss
+"""
+ENTRY = """
+[frameworks.{name}]
+title = "{name}"
+environment = "toy"
+imports = ["numpy"]
+released = 2020
+homepage = "https://example.org"
+"""
+FILES = {
+    "catalog.toml": "schema = 2\n" + ENTRY.format(name="toy") + ENTRY.format(name="bare"),
+    "notebooks/slope/task.toml": """
+title = "Slope"
+kind = "train"
+sweep = { BATCHSIZE = [2, 4] }
+[presets]
+full = {}
+quick = {}
+smoke = {}
+""",
+    "notebooks/slope/lessons.toml": """
+rows = ["toy"]
+[accuracy]
+parameters = { EPOCHS = 1 }
+[accuracy.lessons]
+"no steps" = [["train", "weight -= LR", "weight -= 0 * LR"]]
+[time]
+parameters = { EPOCHS = 2, N_TRAIN = 20 }
+[time.lessons]
+"sums" = [["optimizer", "np.mean", "np.sum"]]
+""",
+    "common/params/slope.py": "EPOCHS, BATCHSIZE, LR, SEED, N_TRAIN, N_TEST = 2, 4, 0.1, 0, 40, 10\n"
+    'MULTIPLY_ADDS = {"forward": 1}\n',
+    "environments/toy/environment.toml": 'python = "{}.{}"\n'.format(*sys.version_info),
+    "environments/toy/requirements.in": "",
+    "environments/toy/requirements.txt": "",
+    "programs/fastest/toy.py": f"# %% train{LOOP}",
+    "programs/phases/toy.py": f"# %% after optimizer{PHASES}",
+}
+
+
+class Toy:
+    """The checkout; ``bare`` has a notebook and no programs."""
+
+    def __init__(self, root: Path):
+        self.root, self.out = root, root.parent / "out"
+        for name in ("common", "rosetta"):
+            shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copy(ROOT / "run_all.py", root)
+        for name, text in FILES.items():
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            (root / name).write_text(text)
+        cells = [nbformat.v4.new_code_cell(code.strip(), metadata={"tags": [role]}) for role, code in CELLS.items()]
+        kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
+        notebook = nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernelspec})
+        for name in ("toy", "bare"):
+            nbformat.write(notebook, root / "notebooks" / "slope" / f"{name}.ipynb")
+
+    def call(self, *arguments: str) -> subprocess.CompletedProcess:
+        """``run_all.py`` with these arguments, to its end."""
+        env = os.environ | {"ROSETTA_MACHINE": "box", "COLUMNS": "200", "CUDA_VISIBLE_DEVICES": "-1"}
+        command = [sys.executable, "run_all.py", *arguments, "--out", str(self.out)]
+        return subprocess.run(command, cwd=self.root, env=env, capture_output=True, text=True, timeout=300)
+
+    def measure(self, *arguments: str) -> subprocess.CompletedProcess:
+        """A measurement of rows."""
+        return self.call(*arguments, f"--python=all={sys.executable}")
+
+    def record(self, column: str, row: str = "toy") -> Record:
+        return files.load(Record, self.out / "box" / "slope" / column / f"{row}.json")
