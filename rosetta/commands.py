@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from rosetta import catalog
+from rosetta import catalog, records
 from rosetta.compare import changes, sources
 from rosetta.compare.comparison import FACTOR, WORSE, compare
 from rosetta.errors import RosettaError
@@ -46,13 +46,19 @@ def list_rows(task: str | None, python: list[str]) -> None:
 
 def write_report(out: Path | None, draw: bool) -> None:
     """Write the pages anew from what is on disk, and draw the pictures where asked to."""
+    from rosetta.measure.tables import Tables  # here, because these bring NumPy
+    from rosetta.verify import page
+
     known, results = catalog.load(), out.absolute() if out else RESULTS
-    drawn = []
+    files = []
     if draw:
         with needs_extra("report --pictures"):
-            drawn = pictures.draw(known, results)
-    filled = written.write(known) if results == RESULTS else []
-    for file in [*drawn, *pages.write(known, results), *filled]:
+            files += pictures.draw(known, results)
+    files += [page.write(known, key, results) for key in known.tasks]
+    files += Tables(known, [record for _, record in records.read_all(results)], results).write()
+    files += pages.write(known, results)  # after those that it links to
+    files += written.write(known) if results == RESULTS else []
+    for file in files:
         print(portable(str(file)))
 
 

@@ -4,9 +4,9 @@ import ast
 
 import nbformat
 import pytest
+from rosetta.roles import NAMES, ROLES
 
 from rosetta import catalog
-from rosetta.roles import NAMES, ROLES
 
 COMMON_PARAMETERS = [
     "EPOCHS",

@@ -4,7 +4,6 @@ import os
 from pathlib import Path
 
 import pytest
-from rosetta.verify.train import BATCH, Reference, Size
 
 from rosetta import catalog
 from rosetta.batch.workers import Workers
@@ -15,6 +14,7 @@ from rosetta.run import devices
 from rosetta.run.kernels import Kernels
 from rosetta.verify import levels, train
 from rosetta.verify.probes import Bench
+from rosetta.verify.train import BATCH, Reference, Size
 from tests.verify.copies import Copy, copied
 
 KNOWN = catalog.load()

@@ -4,12 +4,12 @@ import os
 from pathlib import Path
 
 import pytest
+from rosetta.speed import scripts
 
 from rosetta import catalog
 from rosetta.batch.workers import Workers
 from rosetta.run import devices
 from rosetta.run.kernels import Kernels
-from rosetta.speed import scripts
 from rosetta.verify import train
 from rosetta.verify.levels import Finding
 from rosetta.verify.probes import Bench
