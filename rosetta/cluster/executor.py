@@ -12,7 +12,8 @@ from typing import Any
 
 from rosetta.batch.batch import Batch, Numbered
 from rosetta.cluster.connection import check, connect
-from rosetta.cluster.members import GPU, LOOK_S, RUN, Member, Members, Unfit, explained, on_worker
+from rosetta.cluster.member import GPU, RUN, Member, Unfit
+from rosetta.cluster.members import LOOK_S, Members, explained, on_worker
 from rosetta.interrupts import terminate_as_interrupt
 from rosetta.plan import Plan
 from rosetta.records import Record

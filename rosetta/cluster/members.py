@@ -2,45 +2,17 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from queue import SimpleQueue
 from threading import Thread
 from typing import Any
 
 from rosetta.cluster import checkout
 from rosetta.cluster.connection import check
+from rosetta.cluster.member import GPU, Member, Unfit
 from rosetta.errors import RosettaError
-from rosetta.run.devices import Slot
 
-GPU = "GPU"  # the resource that marks a worker with a GPU of its own
-RUN = "rosetta-run"  # the resource of which every worker gets one, so that Dask gives it one run at a time
 GREET_S = 60  # workers that have not answered by then join when they do
 LOOK_S = 0.1
-
-
-@dataclass(frozen=True)
-class Member:
-    """A worker with a checkout like this one, as it describes itself."""
-
-    address: str
-    host: str
-    slot: Slot
-    processors: tuple[int, ...]
-    uuids: frozenset[str]  # of its GPUs
-
-    @property
-    def where(self) -> str:
-        """For the batch's table."""
-        return f"{self.host} {self.slot.title}" if self.slot.on_gpu else self.host
-
-    @property
-    def title(self) -> str:
-        """For messages, where it must not be taken for another on its host."""
-        return f"{self.address} ({self.host})"
-
-
-class Unfit(Exception):
-    """Why a worker takes no run, in a line."""
 
 
 class Members:
@@ -53,10 +25,8 @@ class Members:
     def __init__(self, client: Any, note: Callable[[str], None]):
         self.contents, self.present = checkout.contents(), dict[str, Member]()
         self._client = client
-        self._here, self._silent = (
-            set[str](),
-            set[str](),
-        )  # workers, and those that have not answered; of Dask's thread too
+        # Workers, and those of them that have not answered; of Dask's thread too
+        self._here, self._silent = set[str](), set[str]()
         self._news = SimpleQueue[tuple[str, Any]]()  # a worker's answer, None when it has left or keeps out
         client.subscribe_topic("all", self._changed)
         if not client.scheduler_info()["workers"]:

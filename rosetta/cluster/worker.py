@@ -14,7 +14,7 @@ from distributed.worker import WORKER_ANY_RUNNING
 
 from rosetta import data
 from rosetta.cluster import checkout
-from rosetta.cluster.members import GPU, RUN, Member, Unfit
+from rosetta.cluster.member import GPU, RUN, Member, Unfit
 from rosetta.errors import RosettaError
 from rosetta.plan import Plan
 from rosetta.run import devices, machine
