@@ -17,11 +17,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.standin import ROOT, StandIn
+from tests.standin import ROOT, TASK, StandIn
 from tests.test_run import processes_below
 
 PAGE = ROOT / "docs" / "reliability.md"
-BEGIN, END = "<!-- made by tests/test_faults.py -->\n", "<!-- end -->\n"
+BEGIN, END = "[//]: # (faults)\n", "[//]: # (end)\n"
 FAULTS: dict[str, tuple[str, Callable]] = {}  # title -> (how it is injected, the test of it)
 SEEN: dict[str, tuple[str, str]] = {}
 
@@ -152,7 +152,7 @@ def disk_full(standin, tmp_path):
     )
     assert done.returncode == 1, done.stdout + done.stderr
     assert "good: ok" in done.stdout
-    column = copy / "test-machine" / "cifar10_cnn" / "smoke-synthetic"
+    column = copy / "test-machine" / TASK / "smoke-synthetic"
     assert json.loads((column / "good.json").read_text())["status"] == "ok"
     record = json.loads((column / "raises.failed.json").read_text())
     assert record["status"] == "crashed" and "No space left" in record["error"]
@@ -206,7 +206,7 @@ def interrupt(standin, tmp_path):
     return errors.strip(), "all finished runs; the run in flight leaves nothing"
 
 
-@fault("the runner is killed", "SIGKILL to the runner in the middle of a run, then `--resume`")
+@fault("the runner is killed", "SIGKILL to the runner in the middle of a run, then `run_all.py resume`")
 def runner_killed(standin, tmp_path):
     command = standin.command("run", "good[*]", "--synthetic", "--preset", "smoke", "--out", str(standin.out))
     runner = subprocess.Popen(command, cwd=standin.root, env=standin.variables(), stdout=subprocess.PIPE, text=True)
@@ -222,7 +222,7 @@ def runner_killed(standin, tmp_path):
     assert not processes_below(standin)
     first = standin.record("good")
     standin.catalog(standin.entry("good") + "[frameworks.good.variants.slow]\nparameters = { SECONDS = 0.1 }\n")
-    done = standin.call("run", "--resume", "--out", str(standin.out), own_python=False)
+    done = standin.call("resume", "--out", str(standin.out), own_python=False)
     assert done.returncode == 0 and standin.record("good") == first and standin.record("good-slow")["status"] == "ok"
     said = the_line(done.stdout, "runs are finished")
     return re.sub(r"batch \S+:", "batch …:", said), "all finished runs; the kernel ends with the runner"
