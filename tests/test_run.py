@@ -138,22 +138,28 @@ def test_what_a_run_changes_is_in_its_path_and_a_seed_in_its_name(standin):
     """Two runs that differ never share a file."""
     assert standin.run("good").returncode == 0
     first = standin.record("good")
-    assert standin.run("good", options=("--synthetic", "--seed", "5")).returncode == 0
-    assert standin.record("good.seed-5")["params"]["SEED"] == 5
-    for options, column in (
-        (("--epochs", "3"), "smoke,epochs=3-synthetic"),
-        (("--batch-size", "32"), "smoke,batchsize=32-synthetic"),
-        (("--batch-size", "128"), "smoke,batchsize=128-synthetic"),
-        (("--threads", "1"), "smoke,threads=1-synthetic"),
-        (("--threads", "1", "--set", "LR=0.1"), "smoke,lr=0.1,threads=1-synthetic"),
-    ):
+    for options in (("--batch-size", "32"), ("--batch-size", "128", "--seed", "5"), ("--epochs", "3", "--threads", "1")):
         assert standin.run("good", options=("--synthetic", *options)).returncode == 0
-        record = standin.record("good", column)
-        assert record["preset"] == "smoke" and record["changed"], column
-    assert len(standin.record("good", "smoke,epochs=3-synthetic")["metrics"]["loss"]) == 3
     assert standin.record("good", "smoke,batchsize=32-synthetic")["params"]["BATCHSIZE"] == 32
+    seeded = standin.record("good.seed-5", "smoke,batchsize=128-synthetic")
+    assert seeded["params"]["SEED"] == 5 and seeded["preset"] == "smoke" and seeded["changed"] == {"BATCHSIZE": 128}
+    longer = standin.record("good", "smoke,epochs=3,threads=1-synthetic")
+    assert len(longer["metrics"]["loss"]) == 3 and longer["metrics"]["steady_epoch_s"] is not None
     assert standin.record("good") == first
-    assert len(records.read_all(standin.out)) == 7
+    assert len(records.read_all(standin.out)) == 4
+
+
+@pytest.mark.parametrize(
+    "changed, synthetic, name",
+    [
+        ({}, False, "quick"),
+        ({}, True, "quick-synthetic"),
+        ({"threads": 2, "BATCHSIZE": 32}, False, "quick,batchsize=32,threads=2"),
+        ({"LR": 0.1, "NETWORK": "a/b"}, True, "quick,lr=0.1,network=a_b-synthetic"),
+    ],
+)
+def test_column(changed, synthetic, name):
+    assert records.column("quick", changed, synthetic) == name
 
 
 def test_threads_limit_the_kernel(standin):
