@@ -153,8 +153,9 @@ def check(overrides: dict[str, Any], task: Task) -> None:
     for name, value in overrides.items():
         if name not in constants:
             raise unknown(f"parameter of {task.key}", name, constants)
-        if isinstance(value, str) != isinstance(constants[name], str):
-            raise RosettaError(f"{name} of {task.key} is {constants[name]!r} by itself; it cannot be {value!r}")
+        usual = constants[name]
+        if isinstance(value, str) != isinstance(usual, str) or isinstance(usual, int) and isinstance(value, float):
+            raise RosettaError(f"{name} of {task.key} is {usual!r} by itself; it cannot be {value!r}")
         if name in task.kind.bounded and value > constants[name]:
             raise RosettaError(f"{name} is {value}, but {task.key} has only {constants[name]}")
 

@@ -1,4 +1,4 @@
-"""Fixtures shared by the tests of the runner."""
+"""Options and fixtures shared by the tests of the runner."""
 
 import os
 import signal
@@ -9,6 +9,33 @@ IN_CI = bool(os.environ.get("CI"))
 
 # A shell ignores it for what it starts in the background, and the runners that tests start would inherit that
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_addoption(parser):
+    group = parser.getgroup("rosetta", "the collection")
+    group.addoption(
+        "--all",
+        action="store_true",
+        default=IN_CI,
+        help="test every row and environment; of rows unchanged since they were verified only some, drawn by ROSETTA_SEED",
+    )
+    group.addoption("--fresh", action="store_true", help="with --all: every unchanged row, too")
+
+
+def pytest_report_header(config):
+    if config.getoption("--all") and not config.getoption("--fresh"):
+        from tests.selection import SEED
+
+        return f"rows drawn with ROSETTA_SEED={SEED}"
+
+
+def pytest_collection_modifyitems(config, items):
+    """Tests marked ``rows`` take hours of installing and training: they are left out where nobody asked for them."""
+    if config.getoption("--all"):
+        return
+    of_rows = [item for item in items if item.get_closest_marker("rows")]
+    items[:] = [item for item in items if item not in of_rows]
+    config.hook.pytest_deselected(items=of_rows)
 
 
 @pytest.fixture

@@ -9,12 +9,13 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import nbformat
 
 ROOT = Path(__file__).resolve().parent.parent
-TASK = "cifar10_cnn"
+TASK = "cifar10_cnn"  # whose constants and data the notebooks take
 
 SETUP = """
 import sys; sys.path.append("../..")
@@ -50,6 +51,20 @@ def cells(name: str) -> list[tuple[str, str]]:
     return [("parameters", parameters), ("setup", SETUP), ("data", DATA), ("train", TRAINING[name]), ("record", RECORD)]
 
 
+# Every row costs little, so that the estimates of a batch are known
+TASK_FILE = """\
+title = "Stand-in"
+kind = "train"
+data = "cifar10"
+[presets]
+full = {}
+quick = { EPOCHS = 2, N_TRAIN = 640, N_TEST = 100 }
+smoke = { EPOCHS = 1, N_TRAIN = 640, N_TEST = 100 }
+[rows]
+"""
+COST = "{ start_s = 1, item_ms = 0.1 }"
+
+
 class StandIn:
     """The checkout below ``root``; rows are the names of ``TRAINING`` and ``good[slow]``."""
 
@@ -58,14 +73,11 @@ class StandIn:
         root.mkdir()
         for name in ("common", "rosetta"):
             shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
-        shutil.copy(ROOT / "run_all.py", root)
+        for name in ("run_all.py", "pyproject.toml"):
+            shutil.copy(ROOT / name, root)
         self.environment("test", python="{}.{}".format(*sys.version_info), packages="")
-        for name in TRAINING:
-            self.notebook(name, cells(name))
-        self.catalog(
-            "".join(self.entry(name) for name in TRAINING)
-            + "[frameworks.good.variants.slow]\nparameters = { SECONDS = 30 }\n"
-        )
+        slow = "[frameworks.good.variants.slow]\nparameters = { SECONDS = 30 }\n"
+        self.catalog("".join(self.entry(name) for name in TRAINING) + slow)
 
     def environment(self, name: str, python: str, packages: str, lock: str = "", **keys) -> Path:
         folder = self.root / "environments" / name
@@ -77,29 +89,45 @@ class StandIn:
         (folder / "requirements.txt").write_text(lock)
         return folder
 
+    def path(self, name: str, task: str = TASK) -> Path:
+        """Of a framework's notebook."""
+        return self.root / "notebooks" / task / f"{name}.ipynb"
+
     def notebook(self, name: str, code: list[tuple[str, str]]) -> Path:
         notebook = nbformat.v4.new_notebook(
             metadata={"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
         )
         notebook.cells = [nbformat.v4.new_code_cell(source.strip(), metadata={"tags": [role]}) for role, source in code]
-        path = self.root / "notebooks" / TASK / f"{name}.ipynb"
+        path = self.path(name)
         path.parent.mkdir(parents=True, exist_ok=True)
         nbformat.write(notebook, path)
         return path
 
     @staticmethod
     def entry(name: str, environment: str = "test") -> str:
+        """A framework of the catalog."""
         return (
-            f'[frameworks.{name}]\ntitle = "{name}"\ntasks = ["{TASK}"]\nenvironment = "{environment}"\nimports = ["numpy"]\n'
-            f'released = 2020\nhomepage = "https://example.org"\ncost = {{ start_s = 1, image_ms = 0.1 }}\n'
+            f'[frameworks.{name}]\ntitle = "{name}"\nenvironment = "{environment}"\nimports = ["numpy"]\n'
+            'released = 2020\nhomepage = "https://example.org"\n'
         )
 
     def catalog(self, frameworks: str) -> None:
-        (self.root / "catalog.toml").write_text(
-            f'schema = 1\n[tasks.{TASK}]\ntitle = "Stand-in"\nparams = "{TASK}"\ndata = "cifar10"\nreference = "{TASK}"\n'
-            f"[tasks.{TASK}.presets]\nfull = {{}}\nquick = {{ EPOCHS = 2, N_TRAIN = 640, N_TEST = 100 }}\n"
-            f"smoke = {{ EPOCHS = 1, N_TRAIN = 640, N_TEST = 100 }}\n{frameworks}"
-        )
+        """Write the catalog. Frameworks of ``TRAINING`` get the notebook that they lack; notebooks of others go."""
+        text = f"schema = 2\n{frameworks}"
+        (self.root / "catalog.toml").write_text(text)
+        names = tomllib.loads(text)["frameworks"]
+        for name in names:
+            if name in TRAINING and not self.path(name).exists():
+                self.notebook(name, cells(name))
+        for path in self.path("any").parent.glob("*.ipynb"):
+            if path.stem not in names:
+                path.unlink()
+        self.rows({f"{name}[*]": f"cost = {COST}" for name in names if self.path(name).exists()})
+
+    def rows(self, facts: dict[str, str]) -> None:
+        """Write the task, with what it says of its rows: name -> TOML."""
+        tables = "".join(f"[rows.{json.dumps(name)}]\n{text}\n" for name, text in facts.items())
+        self.path("any").with_name("task.toml").write_text(TASK_FILE + tables)
 
     def command(self, *arguments: str, own_python: bool = True) -> list[str]:
         extra = [f"--python=all={sys.executable}"] if own_python else []

@@ -1,32 +1,75 @@
-"""The command line: names, bad input, data that is not there."""
+"""The command line: names, bad input, data that is not there, what is told before a batch."""
 
-import os
 import shutil
 import subprocess
 import sys
 
 import pytest
+import typer
+from filelock import FileLock
+from uv import find_uv_bin
 
-from tests.standin import ROOT, one_line
+from rosetta import catalog
+from rosetta.cli import app
+from tests.standin import ROOT, TASK, one_line
+
+KNOWN = catalog.load()
+# Commands that measure nothing; every other command needs the checkout for itself
+BESIDE_A_RUNNER = {"list", "doctor", "report", "lab", "site", "compare", "watch"}
+
+
+def commands(group=None, *path: str) -> list[tuple[str, ...]]:
+    """Each command of the command line, with a value for each argument that it requires."""
+    found = []
+    for name, command in (group or typer.main.get_command(app)).commands.items():
+        if hasattr(command, "commands"):
+            found += commands(command, *path, name)
+        else:
+            found.append((*path, name, *("1" for option in command.params if option.required)))
+    return found
+
+
+COMMANDS = commands()
+
+
+@pytest.mark.parametrize("arguments", [("-h",), ("--help",), ("run", "-h"), ("resume", "--help")], ids=" ".join)
+def test_help(standin, arguments):
+    done = standin.call(*arguments, own_python=False)
+    assert done.returncode == 0 and "Usage" in done.stdout and not done.stderr
+
+
+def test_version_and_nothing_else_of_uv():
+    done = subprocess.run(
+        [find_uv_bin(), "run", "run_all.py", "--version"], cwd=ROOT, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0
+    assert one_line(done.stdout).startswith("deep-learning-rosetta-stone 0.1.0")
+    assert "ytecode" not in done.stderr, "uv tells on every command what it has compiled"
 
 
 @pytest.mark.parametrize(
     "arguments, message",
     [
-        (("run", "goood"), "unknown framework goood; did you mean good?"),
-        (("run", "good[slwo]"), "unknown variant good[slwo]; did you mean good[slow]?"),
-        (("run", "good", "--preset", "quikc"), "unknown preset quikc; did you mean quick?"),
-        (("run", "--task", "mnist"), "unknown task mnist; there are: cifar10_cnn"),
-        (("run", "good", "--train-size", "50001"), "N_TRAIN is 50001, but there are only 50000 images"),
-        (("run", "good", "--python", "tset=/bin/sh"), "unknown environment tset; did you mean test?"),
-        (("run", "good", "--python", "test=/nowhere/python"), "--python test: there is no /nowhere/python"),
-        (("run", "good", "--python", "test"), "--python takes ENVIRONMENT=PATH or all=PATH, not test"),
+        (("goood",), "unknown framework goood; did you mean good?"),
+        (("good[slwo]",), "unknown variant good[slwo]; did you mean good[slow]?"),
+        (("good", "--preset", "quikc"), "unknown preset quikc; did you mean quick?"),
+        (("--task", "mnist"), f"unknown task mnist; there are: {TASK}"),
+        (("mnist/good",), f"unknown task mnist; there are: {TASK}"),
+        (("good", "--train-size", "50001"), f"N_TRAIN is 50001, but {TASK} has only 50000"),
+        (("good", "--set", "MOMENTUN=0.5"), f"unknown parameter of {TASK} MOMENTUN; there are: BATCHSIZE, "),
+        (("good", "--set", "LR=fast"), f"LR of {TASK} is 0.01 by itself; it cannot be 'fast'"),
+        (("good", "--set", "BATCHSIZE=0.5"), f"BATCHSIZE of {TASK} is 64 by itself; it cannot be 0.5"),
+        (("good", "--set", "LR"), "--set takes NAME=VALUE, not LR"),
+        (("good", "--python", "tset=/bin/sh"), "unknown environment tset; did you mean test?"),
+        (("good", "--python", "test=/nowhere/python"), "--python test: there is no /nowhere/python"),
+        (("good", "--python", "test"), "--python takes ENVIRONMENT=PATH or all=PATH, not test"),
     ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
-def test_wrong_name_is_one_line(standin, arguments, message):
-    done = standin.call(*arguments, own_python=False)
-    assert done.returncode == 2
-    assert one_line(done.stderr) == f"run_all.py: {message}"
+def test_wrong_name_is_one_line_and_leaves_nothing(standin, arguments, message):
+    done = standin.call("run", *arguments, "--out", str(standin.out), own_python=False)
+    assert done.returncode == 2 and done.stdout == "" and not standin.out.exists()
+    assert one_line(done.stderr).startswith(f"run_all.py: {message}")
 
 
 def test_interpreter_without_ipykernel(standin, tmp_path):
@@ -45,36 +88,50 @@ def test_python_without_the_runners_packages(tmp_path):
     assert "start it as: python3 -m pip install uv && python3 -m uv run run_all.py" in one_line(done.stderr)
 
 
-def test_data_folder_without_the_data(standin, tmp_path):
-    done = standin.call("run", "good", "--data-dir", str(tmp_path))
-    assert done.returncode == 2
-    assert str(tmp_path) in one_line(done.stderr)
+def test_data_folder_without_the_data_is_told_before_anything_else(standin, tmp_path):
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    done = standin.call("run", "good", "--data-dir", str(empty), "--out", str(standin.out))
+    assert done.returncode == 2 and done.stdout == "" and not standin.out.exists()
+    assert one_line(done.stderr).startswith("run_all.py: --data-dir: ") and str(empty) in done.stderr
+    assert "ROSETTA_DATA" not in done.stderr
+    watched = standin.call("watch", "--out", str(standin.out), own_python=False)
+    assert watched.returncode == 2 and "there is no batch" in one_line(watched.stderr)
 
 
-def test_catalog_names_a_missing_notebook(standin):
-    (standin.root / "notebooks" / "cifar10_cnn" / "raises.ipynb").unlink()
+def test_notebook_of_a_framework_that_the_catalog_does_not_have(standin):
+    shutil.copy(standin.path("good"), standin.path("gooood"))
     done = standin.call("list")
     assert done.returncode == 2
-    assert (
-        one_line(done.stderr)
-        == "run_all.py: catalog.toml: raises names the notebook cifar10_cnn/raises.ipynb, which is not there"
+    assert one_line(done.stderr) == (
+        f"run_all.py: unknown framework of notebooks/{TASK}/gooood.ipynb: gooood; did you mean good?"
     )
 
 
+def test_task_that_tells_of_a_row_that_there_is_not(standin):
+    standin.path("raises").unlink()
+    done = standin.call("list")
+    assert done.returncode == 2
+    assert f"unknown row in notebooks/{TASK}/task.toml: raises[*]; " in one_line(done.stderr)
+
+
 @pytest.mark.parametrize(
-    "text, message",
+    "name, text, message",
     [
-        ("schema = 1\n[tasks", "catalog.toml is not valid TOML"),
-        ("schema = 1\n[tasks]\n[frameworks.x]\ntitel = 'X'\n", "catalog.toml: frameworks.x.title: Field required"),
+        ("catalog.toml", "schema = 2\n[frameworks", "catalog.toml is not valid: "),
+        ("catalog.toml", "schema = 2\n[frameworks.x]\ntitel = 'X'\n", "frameworks.x.title: Field required"),
+        ("task.toml", "title = 'T'\nkind = 'trian'\n", "there is no kind trian; there are: train, "),
+        ("task.toml", "title = 'T'\nkind = 'train'\n[presets]\nfull = {}\n", "a task has the presets smoke, quick, "),
     ],
 )
-def test_broken_catalog(standin, text, message):
-    (standin.root / "catalog.toml").write_text(text)
+def test_broken_catalog_or_task(standin, name, text, message):
+    folder = standin.root if name == "catalog.toml" else standin.path("good").parent
+    (folder / name).write_text(text)
     done = standin.call("list")
-    assert done.returncode == 2 and message in one_line(done.stderr)
+    assert done.returncode == 2 and message in one_line(done.stderr) and name in done.stderr
 
 
-@pytest.mark.parametrize("text", ["{", "[]", '{"schema": 99}', '{"schema": 1, "task": 7}'])
+@pytest.mark.parametrize("text", ["{", "[]", '{"schema": 99}', '{"schema": 2, "task": 7}'])
 def test_file_that_is_no_record(standin, text):
     file = standin.column() / "good.json"
     file.parent.mkdir(parents=True)
@@ -89,33 +146,45 @@ def test_list_and_plan(standin):
     listed = standin.call("list")
     assert listed.returncode == 0 and "good[slow]" in listed.stdout
     planned = standin.run("good")
-    assert "good                 smoke  1 x 640 synthetic images, about 1 s" in planned.stdout
+    size = "1 epoch of 640, batch 64, tested on 100, synthetic data"
+    assert f"  good                 smoke  {size}, about 1 s\n" in planned.stdout
 
 
-def test_a_bare_name_is_the_plain_row_and_a_star_is_all(standin):
-    from rosetta import catalog
+def test_bare_command_says_first_how_to_run_less_and_what_is_installed(standin, tmp_path):
+    """It ends before the first run, for want of data."""
+    for name, sizes in (("small", (0.5, 0.25)), ("large", (4, 1.5))):
+        disk, download = sizes
+        standin.environment(name, "3.11", "", disk_gb=disk, download_gb=download)
+    standin.catalog(standin.entry("good", "small") + standin.entry("raises", "large"))
+    nowhere = {"XDG_CACHE_HOME": str(tmp_path), "ROSETTA_DATA": "", "https_proxy": "http://127.0.0.1:9"}
+    done = standin.call(own_python=False, **nowhere)
+    first, *_, last = done.stdout.splitlines()
+    assert first.startswith("To run less: name rows (run_all.py run ")
+    assert all(part in first for part in ("--task", "--preset smoke", "Ctrl-C", "run_all.py resume"))
+    assert last == (
+        "2 runs, about 2 s; before, 2 environments will be installed (large, small): "
+        "4.5 GB of disk, 1.8 GB to download"
+    )
+    assert done.returncode == 2 and "--data-dir" in one_line(done.stderr)
+    named = standin.call("run", "good", own_python=False, **nowhere)
+    assert "To run less" not in named.stdout and "an environment will be installed (small)" in named.stdout
 
-    known = catalog.load()
-    assert [row.name for row in known.select("cifar10_cnn", ["pytorch"])] == ["pytorch"]
-    assert [row.name for row in known.select("cifar10_cnn", ["pytorch[*]"])] == [
-        "pytorch",
-        "pytorch[compiled]",
-        "pytorch[torch1]",
-    ]
-    assert [row.name for row in known.select("cifar10_cnn", ["keras"])] == [
-        "keras[tensorflow]",
-        "keras[jax]",
-        "keras[torch]",
-    ]
-    assert len(known.select("cifar10_cnn", [])) == 25
+
+@pytest.mark.parametrize("task", KNOWN.tasks)
+def test_a_bare_name_is_the_plain_row_and_a_star_is_all(task):
+    rows = KNOWN.rows(task)
+    for framework in {row.framework for row in rows}:
+        own = [row for row in rows if row.framework == framework]
+        assert KNOWN.select([f"{framework}[*]"], task) == own
+        assert KNOWN.select([framework], task) == ([row for row in own if row.variant is None] or own)
+    assert KNOWN.select([], task) == rows == KNOWN.select([row.full_name for row in reversed(rows)])
 
 
-def test_runner_imports_no_framework_and_names_no_task():
-    text = "\n".join(file.read_text() for file in (ROOT / "rosetta").glob("*.py"))
-    assert "cifar10_cnn" not in text
-    code = "import sys, rosetta.commands, rosetta.doctor; print([m for m in ('torch','tensorflow','jax','keras','mxnet') if m in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+@pytest.mark.parametrize("arguments", [each for each in COMMANDS if each[0] not in BESIDE_A_RUNNER], ids=" ".join)
+def test_command_that_runs_or_measures_refuses_beside_a_runner(standin, arguments):
+    with FileLock(standin.root / ".rosetta.lock", timeout=0):
+        done = standin.call(*arguments, own_python=False)
+    assert done.returncode == 2 and "another run_all.py is at work in this checkout" in one_line(done.stderr)
 
 
 def test_doctor_tells_what_is_there(standin, tmp_path):
@@ -144,4 +213,4 @@ def test_a_terminal_sees_a_live_table(standin):
     )
     assert done.returncode == 0
     assert "elapsed" in done.stdout and "50.00 %" in done.stdout
-    assert os.linesep + "[1/1]" not in done.stdout
+    assert "[1/1]" not in done.stdout

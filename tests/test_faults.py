@@ -17,12 +17,22 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.standin import ROOT, StandIn
+from tests.standin import ROOT, TASK, StandIn
 from tests.test_run import processes_below
 
 PAGE = ROOT / "docs" / "reliability.md"
-BEGIN, END = "<!-- made by tests/test_faults.py -->\n", "<!-- end -->\n"
-FAULTS: dict[str, tuple[str, Callable]] = {}  # title -> (how it is injected, the test of it)
+BEGIN, END = "[//]: # (faults)\n", "[//]: # (end)\n"
+# Faults of a notebook's cell: row of the stand-in -> title, how it is injected, the status that it ends with
+CELLS = {
+    "raises": ("a cell raises an exception", "a notebook whose training raises", "failed"),
+    "segfault": ("the kernel dies of a segmentation fault", "a cell reads address 0", "crashed"),
+    "exits": ("the kernel exits", "a cell calls `os._exit(3)`", "crashed"),
+    "eats": ("the kernel is killed for its memory", "the kernel sends itself SIGKILL", "crashed"),
+    "diverges": ("the loss is no number", "a notebook whose loss is NaN", "diverged"),
+    "miscounts": ("it is not the network", "a notebook that counts other parameters", "failed"),
+    "silent": ("the notebook hands over no record", "a notebook whose last cell does nothing", "failed"),
+}
+FAULTS: dict[str, tuple[str, Callable]] = {}  # of everything else: title -> (how it is injected, the test of it)
 SEEN: dict[str, tuple[str, str]] = {}
 
 
@@ -53,45 +63,23 @@ def kept_of(standin: StandIn, row: str, status: str) -> str:
     return f"record (`{status}`), partial notebook, log"
 
 
-def beside_good(standin: StandIn, row: str, status: str, *options: str) -> tuple[str, str]:
-    """A batch of a bad row and then a good one: the bad one is a record, the good one runs."""
-    standin.catalog(standin.entry(row) + standin.entry("good"))
-    done = standin.run(row, "good", options=("--synthetic", *options))
-    assert done.returncode == 1 and "1 of 2 runs ok" in done.stdout
+@pytest.fixture(scope="module")
+def bad_cells(tmp_path_factory) -> tuple[StandIn, str]:
+    """A batch of every notebook with a fault and a good one after them: the checkout, and what the runner said."""
+    standin = StandIn(tmp_path_factory.mktemp("cells") / "checkout")
+    rows = [*CELLS, "good"]
+    standin.rows({f"{row}[*]": f"cost.start_s = {number}" for number, row in enumerate(rows)})
+    done = standin.run(*rows)
+    assert done.returncode == 1 and f"1 of {len(rows)} runs ok" in done.stdout
     assert standin.record("good")["status"] == "ok"
-    return the_line(done.stdout, f"{row}: {status}: ").partition(" (log:")[0], kept_of(standin, row, status)
+    return standin, done.stdout
 
 
-for title, how, row, status, *options in (
-    ("a cell raises an exception", "a notebook whose training raises", "raises", "failed"),
-    ("the kernel dies of a segmentation fault", "a cell reads address 0", "segfault", "crashed"),
-    ("the kernel exits", "a cell calls `os._exit(3)`", "exits", "crashed"),
-    ("the kernel is killed for its memory", "the kernel sends itself SIGKILL", "eats", "crashed"),
-    (
-        "a run hangs",
-        "a cell sleeps, beside a process of its own session; `--timeout 6`",
-        "hangs",
-        "timeout",
-        "--timeout",
-        "6",
-    ),
-):
-    FAULTS[title] = (
-        how,
-        lambda standin, tmp_path, given=(row, status, *options): beside_good(standin, *given),
-    )
-
-
-@fault("the loss is no number", "a notebook whose loss is NaN")
-def diverges(standin, tmp_path):
-    said, _ = beside_good(standin, "diverges", "diverged")
-    assert standin.record("diverges.failed")["metrics"]["loss"] == [None]
-    return said, "record (`diverged`), notebook, log"
-
-
-@fault("it is not the network", "a notebook that counts other parameters")
-def miscounts(standin, tmp_path):
-    return beside_good(standin, "miscounts", "failed")
+@fault("a run hangs", "a cell sleeps, beside a process of its own session; `--timeout 10`")
+def hangs(standin, tmp_path):
+    done = standin.run("hangs", options=("--synthetic", "--timeout", "10"))
+    assert done.returncode == 1
+    return the_line(done.stdout, "hangs: timeout: ").partition(" (log:")[0], kept_of(standin, "hangs", "timeout")
 
 
 def stand_in_python(tmp_path: Path, kernel: str) -> str:
@@ -152,7 +140,7 @@ def disk_full(standin, tmp_path):
     )
     assert done.returncode == 1, done.stdout + done.stderr
     assert "good: ok" in done.stdout
-    column = copy / "test-machine" / "cifar10_cnn" / "smoke-synthetic"
+    column = copy / "test-machine" / TASK / "smoke-synthetic"
     assert json.loads((column / "good.json").read_text())["status"] == "ok"
     record = json.loads((column / "raises.failed.json").read_text())
     assert record["status"] == "crashed" and "No space left" in record["error"]
@@ -206,7 +194,7 @@ def interrupt(standin, tmp_path):
     return errors.strip(), "all finished runs; the run in flight leaves nothing"
 
 
-@fault("the runner is killed", "SIGKILL to the runner in the middle of a run, then `--resume`")
+@fault("the runner is killed", "SIGKILL to the runner in the middle of a run, then `run_all.py resume`")
 def runner_killed(standin, tmp_path):
     command = standin.command("run", "good[*]", "--synthetic", "--preset", "smoke", "--out", str(standin.out))
     runner = subprocess.Popen(command, cwd=standin.root, env=standin.variables(), stdout=subprocess.PIPE, text=True)
@@ -222,7 +210,7 @@ def runner_killed(standin, tmp_path):
     assert not processes_below(standin)
     first = standin.record("good")
     standin.catalog(standin.entry("good") + "[frameworks.good.variants.slow]\nparameters = { SECONDS = 0.1 }\n")
-    done = standin.call("run", "--resume", "--out", str(standin.out), own_python=False)
+    done = standin.call("resume", "--out", str(standin.out), own_python=False)
     assert done.returncode == 0 and standin.record("good") == first and standin.record("good-slow")["status"] == "ok"
     said = the_line(done.stdout, "runs are finished")
     return re.sub(r"batch \S+:", "batch …:", said), "all finished runs; the kernel ends with the runner"
@@ -273,24 +261,37 @@ def bad_record(standin, tmp_path):
     return done.stderr.strip(), "the file; nothing is overwritten"
 
 
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("row", CELLS)
+def test_fault_of_a_cell(bad_cells, row):
+    standin, printed = bad_cells
+    title, _, status = CELLS[row]
+    see(standin, title, the_line(printed, f"{row}: {status}: ").partition(" (log:")[0], kept_of(standin, row, status))
+
+
 @pytest.mark.timeout(180)
 @pytest.mark.parametrize("title", FAULTS)
 def test_fault(standin, tmp_path, missing, title):
     if title == "the disk is full" and not _can_mount():
         missing("a small file system cannot be mounted here (unshare -rm, tmpfs)")
     said, kept = FAULTS[title][1](standin, tmp_path)
-    said = said.replace(str(standin.root), ".").replace(str(standin.out), "out").replace(str(tmp_path), "…")
+    see(standin, title, said.replace(str(standin.out), "out").replace(str(tmp_path), "…"), kept)
+
+
+def see(standin: StandIn, title: str, said: str, kept: str) -> None:
+    said = said.replace(str(standin.root), ".").replace(str(standin.out), "out").removeprefix("run_all.py: ")
     assert len(said.splitlines()) == 1 and "Traceback" not in said
-    SEEN[title] = said.removeprefix("run_all.py: "), kept
+    SEEN[title] = said, kept
 
 
 def test_page_says_what_was_seen(missing):
     """Runs after all faults; a single fault run alone leaves the page unchecked."""
-    if set(SEEN) != set(FAULTS):
+    hows = {title: how for title, how, _ in CELLS.values()} | {title: how for title, (how, _) in FAULTS.items()}
+    if set(SEEN) != set(hows):
         missing("only some of the faults were run, or some failed")
     heading = "| fault | injected by | what the user sees | what is kept |\n|---|---|---|---|\n"
     lines = [
-        f"| {title} | {FAULTS[title][0]} | {said.replace('|', '&#124;')} | {kept} |\n"
+        f"| {title} | {hows[title]} | {said.replace('|', '&#124;')} | {kept} |\n"
         for title, (said, kept) in SEEN.items()
     ]
     before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)

@@ -11,12 +11,21 @@ import nbformat
 import psutil
 import pytest
 
-from rosetta import records
+from rosetta import files, records
 from rosetta.batch.batch import save
 from rosetta.errors import RosettaError
+from rosetta.kinds import KINDS
+from rosetta.paths import RESULTS
+from rosetta.records import Record
 from rosetta.run.execute import Run, new_folder
+from rosetta.tasks import UNTIMED
 from tests.standin import ROOT, cells, one_line
-from tests.test_report import make as make_record
+
+
+@pytest.fixture
+def record() -> Record:
+    """Any of the committed records."""
+    return files.load(Record, next(RESULTS.glob(f"*/*/{UNTIMED}/*.json")))
 
 
 def test_good_run_leaves_record_notebook_and_table(standin):
@@ -24,7 +33,11 @@ def test_good_run_leaves_record_notebook_and_table(standin):
     assert done.returncode == 0, done.stdout + done.stderr
     record = standin.record("good")
     assert (record["status"], record["error"], record["preset"]) == ("ok", None, "smoke")
-    assert record["dataset"] == {"name": "CIFAR-10", "synthetic": True, "n_train": 640, "n_test": 100}
+    assert record["dataset"] == {
+        "name": "CIFAR-10",
+        "synthetic": True,
+        "sizes": {"train": 640, "test": 100},
+    }
     metrics = record["metrics"]
     assert metrics["accuracy"] == 0.5 and metrics["parameters"] == 3441592
     assert metrics["loss"] == [2.0] and len(metrics["epoch_s"]) == 1
@@ -55,7 +68,7 @@ def test_notebook_without_a_record_is_a_failure(standin):
 def test_failure_does_not_replace_a_finished_record(standin):
     assert standin.run("good").returncode == 0
     before = standin.record("good")
-    broken = standin.root / "notebooks" / "cifar10_cnn" / "good.ipynb"
+    broken = standin.path("good")
     broken.write_text(broken.read_text().replace("log = EpochLog", "raise SystemError('today') ; log = EpochLog"))
     assert standin.run("good").returncode == 1
     assert standin.record("good") == before
@@ -91,8 +104,8 @@ def test_sigterm_keeps_finished_rows_and_leaves_no_process(standin):
     assert not list(folders.glob("rosetta-*"))
 
 
-def test_disk_full_while_a_record_is_written(tmp_path, monkeypatch):
-    file = records.write(make_record(), tmp_path)
+def test_disk_full_while_a_record_is_written(record, tmp_path, monkeypatch):
+    file = records.write(record, tmp_path)
     before = file.read_text()
 
     def full(handle):
@@ -100,9 +113,9 @@ def test_disk_full_while_a_record_is_written(tmp_path, monkeypatch):
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(RosettaError) as caught:
-        records.write(make_record(device="another"), tmp_path)
+        records.write(record.model_copy(update={"device": "another"}), tmp_path)
     assert one_line(str(caught.value)) == (
-        "cannot write pytorch.json: No space left on device; what was finished before is kept"
+        f"cannot write {file.name}: No space left on device; what was finished before is kept"
     )
     assert file.read_text() == before
     assert list(file.parent.iterdir()) == [file]
@@ -121,34 +134,51 @@ def test_table_that_cannot_be_written_is_one_line(standin):
     assert not list(standin.out.glob(".results.md*"))
 
 
-def test_seed_keeps_the_preset_and_other_parameters_make_it_custom(standin):
-    assert standin.run("good", options=("--synthetic", "--seed", "5")).returncode == 0
-    assert standin.record("good.seed-5")["params"]["SEED"] == 5
-    assert standin.run("good", options=("--synthetic", "--epochs", "3")).returncode == 0
-    record = standin.record("good", "custom-synthetic")
-    assert record["preset"] == "custom" and len(record["metrics"]["loss"]) == 3
-    assert record["metrics"]["steady_epoch_s"] is not None
+def test_what_a_run_changes_is_in_its_path_and_a_seed_in_its_name(standin):
+    """Two runs that differ never share a file."""
+    assert standin.run("good").returncode == 0
+    first = standin.record("good")
+    for options in (("--batch-size", "32"), ("--batch-size", "128", "--seed", "5"), ("--epochs", "3", "--threads", "1")):
+        assert standin.run("good", options=("--synthetic", *options)).returncode == 0
+    assert standin.record("good", "smoke,batchsize=32-synthetic")["params"]["BATCHSIZE"] == 32
+    seeded = standin.record("good.seed-5", "smoke,batchsize=128-synthetic")
+    assert seeded["params"]["SEED"] == 5 and seeded["preset"] == "smoke" and seeded["changed"] == {"BATCHSIZE": 128}
+    longer = standin.record("good", "smoke,epochs=3,threads=1-synthetic")
+    assert len(longer["metrics"]["loss"]) == 3 and longer["metrics"]["steady_epoch_s"] is not None
+    assert standin.record("good") == first
+    assert len(records.read_all(standin.out)) == 4
+
+
+@pytest.mark.parametrize(
+    "changed, synthetic, name",
+    [
+        ({}, False, "quick"),
+        ({}, True, "quick-synthetic"),
+        ({"threads": 2, "BATCHSIZE": 32}, False, "quick,batchsize=32,threads=2"),
+        ({"LR": 0.1, "NETWORK": "a/b"}, True, "quick,lr=0.1,network=a_b-synthetic"),
+    ],
+)
+def test_column(changed, synthetic, name):
+    assert records.column("quick", changed, synthetic) == name
 
 
 def test_threads_limit_the_kernel(standin):
     code = "record(log, len(os.sched_getaffinity(0)) / 100, 3441592, [numpy], os.environ['OMP_NUM_THREADS'])"
-    path = standin.root / "notebooks" / "cifar10_cnn" / "good.ipynb"
+    path = standin.path("good")
     notebook = nbformat.read(path, as_version=4)
     notebook.cells[-1].source = code
     nbformat.write(notebook, path)
     assert standin.run("good", options=("--synthetic", "--threads", "1")).returncode == 0
-    record = standin.record("good")
+    record = standin.record("good", "smoke,threads=1-synthetic")
     assert record["metrics"]["accuracy"] == 0.01 and record["device"] == "1" and record["threads"] == 1
     assert record["thread_pools"]["processors"] == 1, "read back from the run"
 
 
 def test_every_field_of_a_record_is_documented(standin):
-    from rosetta.records import Gpu, Metrics, Record, Telemetry
-
     page = (ROOT / "docs" / "records.md").read_text()
-    models = (Record, Metrics, Gpu, Telemetry)
+    models = (Record, records.Gpu, records.Point, records.Telemetry, *(kind.metrics for kind in KINDS.values()))
     fields = {field.alias or name for model in models for name, field in model.model_fields.items()}
-    assert all(re.search(rf"[`.]{name}\b", page) for name in fields)
+    assert not [name for name in sorted(fields) if not re.search(rf"[`.]{name}\b", page)]
     standin.run("good")
     assert set(standin.record("good")) == {field.alias or name for name, field in Record.model_fields.items()}
 
@@ -171,10 +201,10 @@ def processes_below(standin) -> list[psutil.Process]:
     return found
 
 
-def test_a_run_without_a_folder_is_a_record_like_any_other(tmp_path):
+def test_a_run_without_a_folder_is_a_record_like_any_other(record, tmp_path):
     """On a disk too full for an empty folder, nothing is there to be read, copied or removed."""
     (tmp_path / "file").touch()
-    run = Run(make_record(), new_folder(tmp_path / "file"))
+    run = Run(record, new_folder(tmp_path / "file"))
     save(run, tmp_path / "results")
     run.close()
     assert len(records.read_all(tmp_path / "results")) == 1 and not run.folder.exists()

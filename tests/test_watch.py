@@ -36,7 +36,7 @@ def start(standin, *rows: str, **more) -> subprocess.Popen:
 def leave(standin, name: str, **more) -> str:
     """A batch on disk as a runner leaves it: one run has ended, one has not begun."""
     lines = [
-        Line(row="good", estimate_s=3, state="ok", started=NOW, ended=NOW, accuracy=0.5),
+        Line(row="good", estimate_s=3, state="ok", started=NOW, ended=NOW, result="50.00 %"),
         Line(row="good[slow]", estimate_s=60),
     ]
     status = {"id": name, "host": os.uname().nodename, "pid": os.getpid(), "started": NOW, "lines": lines} | more
@@ -110,7 +110,7 @@ def test_runner_that_is_gone(standin):
     runner.wait()
     assert terminal.end() == 1
     (batch,) = (folder.name for folder in (standin.out / ".batches").iterdir())
-    message = f"the runner of batch {batch} is gone, 2 runs are missing; go on with: run_all.py run --resume {batch}"
+    message = f"batch {batch} has lost its runner, 2 runs are missing; go on with: run_all.py resume {batch}"
     assert message in terminal.seen.replace("\r\n", "")
     done = watch(standin)
     assert done.returncode == 1 and f"{message} --out {standin.out}" in done.stdout
@@ -120,18 +120,27 @@ def test_without_a_terminal_the_table_is_printed_once(standin):
     leave(standin, "20261121-100000", ended=NOW)
     name = leave(standin, "20261122-100000", ended=NOW)
     done = watch(standin)
-    assert done.returncode == 0
     assert done.stdout.count(f"batch {name}: 1 of 2 done") == 1
-    assert "50.00 %" in done.stdout and "waiting" in done.stdout, "it was interrupted"
+    assert "50.00 %" in done.stdout and "waiting" in done.stdout
     assert watch(standin, name).stdout == done.stdout
     assert "batch 20261121-100000:" in watch(standin, "20261121-100000").stdout
 
 
-def test_runner_that_is_gone_without_a_terminal(standin):
-    name = leave(standin, "20261122-100000", pid=2**22 + 1)
+@pytest.mark.parametrize(
+    "state, reason", [({"pid": 2**22 + 1}, "has lost its runner"), ({"ended": NOW}, "was interrupted")]
+)
+def test_batch_that_lacks_runs_without_a_terminal(standin, state, reason):
+    name = leave(standin, "20261122-100000", **state)
     done = watch(standin)
     assert done.returncode == 1
-    assert f"go on with: run_all.py run --resume {name} --out {standin.out}" in done.stdout
+    going_on = f"go on with: run_all.py resume {name} --out {standin.out}"
+    assert f"batch {name} {reason}, 1 runs are missing; {going_on}" in done.stdout
+
+
+def test_whole_batch_without_a_terminal(standin):
+    standin.run("good")
+    done = watch(standin)
+    assert done.returncode == 0 and "1 of 1 done" in done.stdout and "go on with" not in done.stdout
 
 
 def test_bad_input_is_one_line(standin):
@@ -144,7 +153,7 @@ def test_bad_input_is_one_line(standin):
     )
     (standin.out / ".batches" / name / "status.json").write_text("{")
     done = watch(standin)
-    assert done.returncode == 2 and "status.json cannot be read" in one_line(done.stderr)
+    assert done.returncode == 2 and "status.json is not valid" in one_line(done.stderr)
 
 
 @pytest.mark.parametrize(
@@ -174,11 +183,11 @@ def test_what_came_too_soon_to_be_written_is_written_later(tmp_path):
     status = Status(id="x", host="x", pid=1, started=NOW, lines=[Line(row="good", estimate_s=3)])
     kept = Journal(tmp_path, status)
     for epoch in (1, 2):
-        kept.progress(0, Progress("training", epoch, 2, "1.0"))
-    assert read_status(tmp_path).lines[0].epoch == 1
+        kept.progress(0, Progress("running", "epoch", epoch, 2, "loss 1.0"))
+    assert read_status(tmp_path).lines[0].part == "epoch 1/2"
     deadline = time.monotonic() + 10
-    while read_status(tmp_path).lines[0].epoch == 1 and time.monotonic() < deadline:
+    while read_status(tmp_path).lines[0].part == "epoch 1/2" and time.monotonic() < deadline:
         time.sleep(0.05)
-    assert read_status(tmp_path).lines[0].epoch == 2
+    assert read_status(tmp_path).lines[0].part == "epoch 2/2"
     kept.close()
     assert read_status(tmp_path).ended
