@@ -65,7 +65,7 @@ def _command(module: str, rows: bool = True, **convert: Callable) -> Callable[[C
                 own = {option: value for option, value in given.items() if option not in SHARED}
                 return function(Options(**{option: given[option] for option in SHARED}), **own)
 
-            raise typer.Exit(lock.alone(f"measure {name}", work))
+            raise typer.Exit(lock.alone(name, work))
 
         parameters = {**(SHARED if rows else {}), **inspect.signature(declared).parameters}
         keyword = [parameter.replace(kind=parameter.KEYWORD_ONLY) for parameter in parameters.values()]
