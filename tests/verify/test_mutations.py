@@ -4,10 +4,10 @@ import os
 from pathlib import Path
 
 import pytest
-from rosetta.speed import scripts
 
 from rosetta import catalog
 from rosetta.batch.workers import Workers
+from rosetta.measure import scripts
 from rosetta.run import devices
 from rosetta.run.kernels import Kernels
 from rosetta.verify import train
