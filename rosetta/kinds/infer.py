@@ -56,5 +56,6 @@ class Infer(Kind):
 
     def complete(self, metrics: InferMetrics, params: dict[str, Any], marked_j: float | None) -> None:
         if metrics.pass_s:
-            metrics.examples_per_s = round(params["BATCHSIZE"] * params["BATCHES"] / metrics.pass_s, 1)
-            metrics.thousand_s = round(1000 / metrics.examples_per_s, 4)
+            examples = params["BATCHSIZE"] * params["BATCHES"]
+            metrics.examples_per_s = round(examples / metrics.pass_s, 1)
+            metrics.thousand_s = round(1000 * metrics.pass_s / examples, 4)

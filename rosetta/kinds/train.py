@@ -165,7 +165,8 @@ class Train(Kind):
         metrics.train_s = round(sum(epochs), 4)
         metrics.first_epoch_s = epochs[0]
         metrics.steady_epoch_s = round(median(epochs[1:]), 4) if epochs[1:] else None
-        metrics.examples_per_s = round(n_train / (metrics.steady_epoch_s or epochs[0]), 1)
+        epoch_s = metrics.steady_epoch_s or epochs[0]
+        metrics.examples_per_s = round(n_train / epoch_s, 1) if epoch_s else None  # an epoch of no work takes no time
         if marked_j and len(epochs) > 1:
             metrics.examples_per_j = round(n_train * (len(epochs) - 1) / marked_j, 2)
 

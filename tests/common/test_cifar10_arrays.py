@@ -59,7 +59,7 @@ def test_a_subset_reads_no_file_it_does_not_need(cifar):
 @pytest.mark.parametrize("synthetic", [False, True])
 def test_the_record_learns_what_was_loaded(cifar, synthetic):
     cifar10.load("NCHW", cifar, n_train=30, n_test=5, synthetic=synthetic)
-    assert loaded.description() == {"name": "CIFAR-10", "synthetic": synthetic, "n_train": 30, "n_test": 5}
+    assert loaded.description() == {"name": "CIFAR-10", "synthetic": synthetic, "sizes": {"train": 30, "test": 5}}
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import json
 import sys
+import time
 import types
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 from common import record as module
 from common.data import cifar10
-from common.record import MIME, EpochLog, record
+from common.record import MIME, PATTERN, EpochLog, emit, progress, record
 
 
 @pytest.fixture
@@ -78,14 +79,41 @@ def test_a_notebook_carries_the_record_beside_its_text(log, shown):
     assert raw and sorted(bundle) == sorted([MIME, "text/plain"])
     facts = json.loads(json.dumps(bundle[MIME], allow_nan=False))
     assert facts["schema"] == module.SCHEMA
-    assert (facts["accuracy"], facts["parameters"], facts["device"]) == (0.75, 3441592, "cpu")
-    assert (facts["loss"], facts["epoch_s"], facts["train_s"]) == ([1.5, 0.75], [2, 1.5], 3.5)
-    assert facts["epoch_accuracy"] == [] and facts["thread_pools"]["processors"] >= 1
+    assert facts["metrics"] == {
+        "accuracy": 0.75,
+        "parameters": 3441592,
+        "loss": [1.5, 0.75],
+        "epoch_s": [2, 1.5],
+        "epoch_accuracy": [],
+    }
+    assert facts["device"] == "cpu" and facts["points"] == [] and facts["thread_pools"]["processors"] >= 1
     assert facts["versions"]["numpy"] == np.__version__
-    assert facts["dataset"] == {"name": "CIFAR-10", "synthetic": True, "n_train": 50, "n_test": 20}
-    assert bundle["text/plain"].startswith(
-        "accuracy 75.00 % on 20 synthetic test images, 2 epochs in 3.5 s on cpu\npython "
-    )
+    assert facts["dataset"] == {"name": "CIFAR-10", "synthetic": True, "sizes": {"train": 50, "test": 20}}
+    assert bundle["text/plain"].startswith("accuracy 75.00 %, 2 epochs in 3.5 s on synthetic data on cpu\npython ")
+
+
+def test_figures_of_any_kind_with_points(shown):
+    """Where it was measured and what: one point each."""
+    points = [{"at": {"threads": 2, "phase": "forward"}, "values": [0.25, 0.5], "unit": "s"}]
+    emit({"step_s": 0.25}, [np], "cpu", "0.25 s a step", points)
+    [(bundle, _)] = shown
+    facts = json.loads(json.dumps(bundle[MIME], allow_nan=False))
+    assert facts["metrics"] == {"step_s": 0.25} and facts["points"] == points
+    assert bundle["text/plain"].startswith("0.25 s a step")
+
+
+@pytest.mark.parametrize("before", ["", "a bar without a line end 99%"])
+def test_a_runner_reads_how_far_the_work_is(capsys, before):
+    progress("epoch", 3, 10, "loss 1.2345", 17.2)
+    part = PATTERN.search(before + capsys.readouterr().out)
+    assert part.group("what", "done", "of", "note", "seconds") == ("epoch", "3", "10", "loss 1.2345", "17.20")
+
+
+@pytest.mark.parametrize("line", ["x" * 10 ** 6, "x " * 500000, "epoch 1/2 " * 100000], ids=["word", "words", "parts"])
+def test_a_line_without_end_does_not_hold_the_runner_up(line):
+    started = time.time()
+    assert PATTERN.search(line) is None
+    assert time.time() - started < 10
 
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf")])
@@ -94,8 +122,8 @@ def test_numbers_that_json_cannot_hold_become_null(log, shown, bad):
     record(log, accuracy=bad, parameters=1, frameworks=[], device="cpu")
     [(bundle, _)] = shown
     facts = json.loads(json.dumps(bundle[MIME], allow_nan=False))
-    assert facts["accuracy"] is None and facts["loss"] == [1.5, 0.75, None]
-    assert bundle["text/plain"].startswith("no accuracy on ")
+    assert facts["metrics"]["accuracy"] is None and facts["metrics"]["loss"] == [1.5, 0.75, None]
+    assert bundle["text/plain"].startswith("no accuracy, ")
 
 
 @pytest.mark.parametrize("installed", [True, False])
