@@ -2,6 +2,7 @@
 
 import importlib
 import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -12,21 +13,12 @@ from rosetta.errors import RosettaError
 from rosetta.figures import spread
 from rosetta.kinds.train import BATCH
 from rosetta.measure import keep
-from rosetta.measure.startup import timed
+from rosetta.measure.cells import step_flop
 from rosetta.paths import RESULTS
 from rosetta.records import Point
 from rosetta.run import devices
-from rosetta.tasks import Task
 
 FLOOR, LOADING = "floor", "loading"
-PASSES = 3  # forward, and in backward the gradient of the inputs and that of the weights
-
-
-def step_flop(task: Task, examples: int) -> int | None:
-    """FLOP of a training step with so many examples: what no framework goes below without computing less, as Winograd's
-    convolutions do. None where the task does not say what its forward pass computes."""
-    counts = getattr(task.params, "MULTIPLY_ADDS", None)
-    return counts and 2 * PASSES * counts["forward"] * examples
 
 
 def floor(size: int, repeats: int, out: Path | None) -> int:
@@ -41,6 +33,13 @@ def floor(size: int, repeats: int, out: Path | None) -> int:
             about = f"{flop / 1e9:.1f} GFLOP a step of {task.constants()[BATCH]}"
             print(f"{key}: {about}, not below {1000 * flop / point.sample.high:.0f} ms")
     return 0
+
+
+def timed(call: Callable[[], object]) -> float:
+    """Seconds, to the millisecond."""
+    started = time.perf_counter()
+    call()
+    return round(time.perf_counter() - started, 3)
 
 
 def _matmul(size: int) -> float:

@@ -3,8 +3,7 @@
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from rosetta import records
 from rosetta.errors import RosettaError, Unavailable
 from rosetta.figures import spread
 from rosetta.measure import cells, keep
+from rosetta.measure.machine import timed
 from rosetta.measure.rows import Bench, Options, Part
 from rosetta.paths import RESULTS, ROOT
 from rosetta.plan import Plan
@@ -51,13 +51,6 @@ def commands(repeats: int, results: Path) -> list[Point]:
             seconds = [timed(call) for _ in range(repeats + 1)]
             points.append(Point(at={"command": title}, values=seconds[1:]))
         return points
-
-
-def timed(call: Callable[[], object]) -> float:
-    """Seconds, to the millisecond."""
-    started = time.perf_counter()
-    call()
-    return round(time.perf_counter() - started, 3)
 
 
 def _parts(bench: Bench, planned: Plan) -> dict[str, float]:

@@ -9,7 +9,7 @@ from rosetta.catalog import Catalog
 from rosetta.figures import spread
 from rosetta.kinds.train import BATCH
 from rosetta.measure import cells, keep
-from rosetta.measure.cells import PARTS, PHASES, milliseconds
+from rosetta.measure.cells import PARTS, PHASES, milliseconds, step_flop
 from rosetta.paths import RESULTS, ROOT
 from rosetta.records import Point, Record
 from rosetta.tasks import Task
@@ -105,8 +105,6 @@ class Tables:
 
     def _limits(self, task: Task, group: Group) -> list[str]:
         """Where a step's time goes with all processors, beside what these do in a plain matrix product."""
-        from rosetta.measure.machine import step_flop  # here, because it brings NumPy
-
         batch, machine = task.constants()[BATCH], group[0].machine
         floor = [each for each in keep.machines("floor", self.results) if each.machine.name == machine.name]
         flop = step_flop(task, batch)
