@@ -13,7 +13,7 @@ from rosetta.run.devices import Slot
 from rosetta.run.kernels import Kernels
 
 LESS = (
-    "To run less: name rows (run_all.py run pytorch flax), or --task TASK, or --preset smoke. "
+    "To run less: name rows (run_all.py run {}), or --task TASK, or --preset smoke. "
     "Ctrl-C stops, what is finished is kept, and run_all.py resume goes on."
 )
 
@@ -32,7 +32,7 @@ def announce(
         console.print(text, markup=False, highlight=False, soft_wrap=True)
 
     if whole:
-        tell(LESS)
+        tell(LESS.format(" ".join(dict.fromkeys(catalog.label(planned.row) for planned, _ in ordered[:2]))))
     for machine, titles in _columns(slots):
         tell(f"{machine.cpu}, {machine.cores} cores, {', '.join(titles)}; results as {machine.name}")
     repeats = Counter((planned.row.full_name, planned.column) for planned, _ in ordered)

@@ -12,7 +12,7 @@ import pytest
 
 from rosetta.errors import RosettaError, Unavailable
 from rosetta.run import devices, environments
-from rosetta.run.installer import Output
+from rosetta.run.installer import UvOutput
 from rosetta.run.kernels import Kernels
 from tests.fake_nvml import FakeGpu, FakeNvml
 from tests.standin import one_line
@@ -79,7 +79,7 @@ Installed 5 packages in 24ms
 @pytest.mark.parametrize("size", [7, 10_000])
 def test_output_of_uv(size):
     """Read in parts of any size: it is followed while uv writes."""
-    output = Output()
+    output = UvOutput()
     parts = [UV_OUTPUT[start : start + size] for start in range(0, len(UV_OUTPUT), size)]
     assert [state for part in parts for state in output.read(part)] == [
         "downloading cpython-3.9.25-linux-x86_64-gnu (28 MiB), 0 of 1 downloads done",

@@ -47,7 +47,7 @@ SHARED = inspect.signature(_shared).parameters
 def _command(module: str, rows: bool = True, **convert: Callable) -> Callable[[Callable], Callable]:
     """The command whose options a function declares: the function of its name in ``rosetta.measure.<module>``, alone at work.
 
-    rows: it takes the shared options, too, and hands them on as ``Options``. convert: makes an option's value of its text.
+    rows: it takes the shared options, too, and hands them on as ``RowOptions``. convert: makes an option's value of its text.
     """
 
     def decorate(declared: Callable) -> Callable:
@@ -60,10 +60,10 @@ def _command(module: str, rows: bool = True, **convert: Callable) -> Callable[[C
                 function = getattr(importlib.import_module(f"rosetta.measure.{module}"), name)
                 if not rows:
                     return function(**given)
-                from rosetta.measure.rows import Options
+                from rosetta.measure.rows import RowOptions
 
                 own = {option: value for option, value in given.items() if option not in SHARED}
-                return function(Options(**{option: given[option] for option in SHARED}), **own)
+                return function(RowOptions(**{option: given[option] for option in SHARED}), **own)
 
             raise typer.Exit(lock.alone(name, work))
 

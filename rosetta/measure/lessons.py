@@ -12,7 +12,7 @@ from rosetta.errors import RosettaError
 from rosetta.files import Strict
 from rosetta.kinds.train import BATCH
 from rosetta.measure import cells, scripts
-from rosetta.measure.rows import Bench, Options, Part
+from rosetta.measure.rows import Measuring, Part, RowOptions
 from rosetta.measure.scripts import Edit
 from rosetta.plan import Plan
 from rosetta.records import Point
@@ -40,9 +40,9 @@ class TaskLessons(Strict):
     time: Lessons
 
 
-def lessons(options: Options, seeds: int) -> int:
+def lessons(options: RowOptions, seeds: int) -> int:
     """Lessons about accuracy train with several seeds; those about time run by turns, and their last epoch counts."""
-    bench = Bench(options)
+    bench = Measuring(options)
     written = {
         key: files.load(TaskLessons, task.folder / "lessons.toml")
         for key, task in bench.catalog.tasks.items()
@@ -61,7 +61,7 @@ def lessons(options: Options, seeds: int) -> int:
     return bench.each(NAME, "lesson", [bench.plan(row, {}) for row in rows], work)
 
 
-def _accuracies(bench: Bench, planned: Plan, about: Lessons, seeds: int) -> Iterator[Part]:
+def _accuracies(bench: Measuring, planned: Plan, about: Lessons, seeds: int) -> Iterator[Part]:
     for name, edits in about.with_original().items():
         runs = [bench.plan(planned.row, about.parameters | {"SEED": seed}) for seed in range(seeds)]
         found = [float(ACCURACY.search(_output(bench, run, edits))[1]) / 100 for run in runs]
@@ -69,7 +69,7 @@ def _accuracies(bench: Bench, planned: Plan, about: Lessons, seeds: int) -> Iter
         yield Part([point], f"{name}: {cells.lesson(point)}")
 
 
-def _times(bench: Bench, planned: Plan, about: Lessons) -> Iterator[Part]:
+def _times(bench: Measuring, planned: Plan, about: Lessons) -> Iterator[Part]:
     run = bench.plan(planned.row, about.parameters)
     steps = run.constants["N_TRAIN"] / run.constants[BATCH]
     seconds: dict[str, list[float]] = {name: [] for name in about.with_original()}
@@ -82,7 +82,7 @@ def _times(bench: Bench, planned: Plan, about: Lessons) -> Iterator[Part]:
         yield Part([point], f"{name}: {cells.lesson(point)}")
 
 
-def _output(bench: Bench, planned: Plan, edits: list[Edit]) -> str:
+def _output(bench: Measuring, planned: Plan, edits: list[Edit]) -> str:
     with tempfile.TemporaryDirectory(prefix="rosetta-") as name:
         code = scripts.edited(scripts.cells(planned.row.notebook), edits)
         return scripts.write(planned, code, Path(name, "script.py"), bench.kernels).run(bench.slot)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rosetta.errors import RosettaError
 from rosetta.measure import cells, scripts
-from rosetta.measure.rows import Bench, Options, Part
+from rosetta.measure.rows import Measuring, Part, RowOptions
 from rosetta.measure.startup import timed
 from rosetta.paths import ROOT
 from rosetta.plan import Plan
@@ -21,9 +21,9 @@ COMMAND = (
 )
 
 
-def overhead(options: Options, repeats: int) -> int:
+def overhead(options: RowOptions, repeats: int) -> int:
     """Both run by turns in the row's own environment, on the same parameters and data, as whole processes."""
-    bench = Bench(options)
+    bench = Measuring(options)
 
     def work(planned: Plan) -> Iterator[Part]:
         with tempfile.TemporaryDirectory(prefix="rosetta-") as name:
@@ -40,7 +40,7 @@ def overhead(options: Options, repeats: int) -> int:
     return bench.each(NAME, heading, [bench.plan(row, {}) for row in bench.rows], work)
 
 
-def _run(planned: Plan, options: Options, out: Path) -> None:
+def _run(planned: Plan, options: RowOptions, out: Path) -> None:
     command = [sys.executable, "-c", COMMAND, "run", planned.row.full_name, "--preset", planned.preset]
     command += ["--out", str(out), *(["--synthetic"] if planned.synthetic else [])]
     command += [f"--python={each}" for each in options.python or []]

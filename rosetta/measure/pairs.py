@@ -11,7 +11,7 @@ from rosetta.errors import RosettaError
 from rosetta.kinds.train import BATCH
 from rosetta.measure import cells, scripts
 from rosetta.measure.process import Process
-from rosetta.measure.rows import Bench, Options, Part
+from rosetta.measure.rows import Measuring, Part, RowOptions
 from rosetta.measure.scripts import UNCHANGED, Changes, Script
 from rosetta.plan import Plan
 from rosetta.records import Point
@@ -55,7 +55,7 @@ class Turns:
         raise RosettaError("the script ended before its training did")
 
 
-def fastest(options: Options, steps: int, epochs: int) -> int:
+def fastest(options: RowOptions, steps: int, epochs: int) -> int:
     """Every notebook against the program of its framework with the fastest idiomatic loop."""
 
     def other(planned: Plan) -> Other:
@@ -64,16 +64,16 @@ def fastest(options: Options, steps: int, epochs: int) -> int:
     return _measure(options, FASTEST, steps, epochs, other, {})
 
 
-def settings(options: Options, variables: dict[str, str], steps: int, epochs: int) -> int:
+def settings(options: RowOptions, variables: dict[str, str], steps: int, epochs: int) -> int:
     """Every notebook against itself with environment variables; it goes without those that are empty."""
     other = Other(variables=variables)
     return _measure(options, SETTINGS, steps, epochs, lambda planned: other, variables)
 
 
 def _measure(
-    options: Options, what: str, steps: int, epochs: int, other: Callable[[Plan], Other], changed: dict[str, str]
+    options: RowOptions, what: str, steps: int, epochs: int, other: Callable[[Plan], Other], changed: dict[str, str]
 ) -> int:
-    bench = Bench(options)
+    bench = Measuring(options)
 
     def work(planned: Plan) -> Iterator[Part]:
         yield against(bench, planned, what, other(planned))
@@ -82,7 +82,7 @@ def _measure(
     return bench.each(what, heading, [bench.short(row, steps, epochs) for row in bench.rows], work, changed)
 
 
-def against(bench: Bench, planned: Plan, what: str, other: Other) -> Part:
+def against(bench: Measuring, planned: Plan, what: str, other: Other) -> Part:
     """Let a row's notebook and the other one train by turns; the first epoch, which compiles and warms up, does not count."""
     size, code = planned.constants, scripts.cells(planned.row.notebook)
     with tempfile.TemporaryDirectory(prefix="rosetta-") as name:

@@ -23,7 +23,7 @@ from rosetta.tasks import UNTIMED
 
 
 @dataclass(frozen=True)
-class Options:
+class RowOptions:
     """What every measurement of rows takes. names: of rows; none asks for all that train."""
 
     names: list[str] | None = None
@@ -46,10 +46,10 @@ class Part:
 Work = Callable[[Plan], Iterator[Part]]
 
 
-class Bench:
+class Measuring:
     """The rows to measure, and where. Raises RosettaError for a named row that does not train."""
 
-    def __init__(self, options: Options):
+    def __init__(self, options: RowOptions):
         self.options, self.catalog = options, catalog.load()
         self.kernels = Kernels(parse_given(options.python or []))
         self.slot = devices.timed(options.gpus, threads=None)[0]

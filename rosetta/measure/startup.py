@@ -12,7 +12,7 @@ from rosetta.errors import RosettaError, Unavailable
 from rosetta.figures import spread
 from rosetta.measure import cells, keep
 from rosetta.measure.machine import timed
-from rosetta.measure.rows import Bench, Options, Part
+from rosetta.measure.rows import Measuring, Part, RowOptions
 from rosetta.paths import RESULTS, ROOT
 from rosetta.plan import Plan
 from rosetta.records import Point, Record
@@ -23,9 +23,9 @@ NAME = "startup"
 COMMANDS = {"--help": ["--help"], "list": ["list"], "report of 1,000 records": ["report", "--out"]}
 
 
-def startup(options: Options, repeats: int) -> int:
+def startup(options: RowOptions, repeats: int) -> int:
     """The commands, then the rows: each runs epochs of a single step through the runner, with its environment ready."""
-    bench = Bench(options)
+    bench = Measuring(options)
     points = commands(repeats, bench.results)
     for point in points:
         bench.console.print(f"{point.at['command']:<26} {spread(point.sample, 2)} s", markup=False)
@@ -53,7 +53,7 @@ def commands(repeats: int, results: Path) -> list[Point]:
         return points
 
 
-def _parts(bench: Bench, planned: Plan) -> dict[str, float]:
+def _parts(bench: Measuring, planned: Plan) -> dict[str, float]:
     run = execute(planned, bench.slot, bench.kernels, watch=lambda progress: None)
     run.close()
     if run.record.status != "ok":

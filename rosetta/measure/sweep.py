@@ -15,7 +15,7 @@ from rosetta.kinds.train import BATCH
 from rosetta.measure import scripts
 from rosetta.measure.cells import PHASES, milliseconds
 from rosetta.measure.process import Process
-from rosetta.measure.rows import Bench, Options, Part
+from rosetta.measure.rows import Measuring, Part, RowOptions
 from rosetta.plan import Plan, check
 from rosetta.records import Point
 from rosetta.run import devices, machine
@@ -57,7 +57,7 @@ def usual_threads() -> list[int]:
 
 
 def sweep(
-    options: Options, threads: list[int] | None, axis: dict[str, list], steps: int, repeats: int, plot: bool
+    options: RowOptions, threads: list[int] | None, axis: dict[str, list], steps: int, repeats: int, plot: bool
 ) -> int:
     """Measure rows; show and keep every point as soon as it is there. Exit code as of all measurements of rows."""
     if plot:
@@ -65,7 +65,7 @@ def sweep(
 
         with needs_extra("sweep --plot"):
             from rosetta.measure import plot as drawing
-    bench = Bench(options)
+    bench = Measuring(options)
     slots = [devices.timed(options.gpus, number)[0] for number in threads or usual_threads()]
     protocols, plans = {}, []
     for row in bench.rows:
@@ -93,7 +93,7 @@ def sweep(
     return bench.each(NAME, heading, plans, work, draw=drawing.write if plot else None)
 
 
-def parts(bench: Bench, planned: Plan, slot: Slot, protocol: Protocol, place: dict) -> Iterator[Part]:
+def parts(bench: Measuring, planned: Plan, slot: Slot, protocol: Protocol, place: dict) -> Iterator[Part]:
     """The points of one process: a row with so many threads, all batch sizes.
 
     Raises RosettaError where the framework's phases fail, Unavailable where they are not written or cannot run here.

@@ -25,7 +25,7 @@ def run(step: list[str], folder: Path, log: Path, tell: Tell = quiet) -> int:
 
     Returns the exit code. However this ends, no process of the command is left.
     """
-    cookie, output = uuid.uuid4().hex, Output()
+    cookie, output = uuid.uuid4().hex, UvOutput()
     env = {name: value for name, value in os.environ.items() if name not in FOREIGN_VARIABLES} | {COOKIE: cookie}
     with log.open("a", encoding="utf-8") as file, log.open(encoding="utf-8", errors="replace") as written:
         file.write("$ " + " ".join(step) + "\n")
@@ -47,7 +47,7 @@ def run(step: list[str], folder: Path, log: Path, tell: Tell = quiet) -> int:
     return process.returncode
 
 
-class Output:
+class UvOutput:
     """What uv prints without a terminal. It names each download above 1 MiB and each build when it begins and ends.
 
     Its wording may change with its version: a line that is not known changes nothing.

@@ -9,15 +9,15 @@ from rosetta.catalog import Row
 from rosetta.errors import RosettaError, Unavailable
 from rosetta.kinds.train import BATCH
 from rosetta.measure import sweep
-from rosetta.measure.rows import Bench, Options
+from rosetta.measure.rows import Measuring, RowOptions
 from rosetta.measure.scripts import program
 from rosetta.measure.sweep import PHASES, Protocol
 from rosetta.records import Point
 from rosetta.run import devices
 
-BENCH = Bench(Options(gpus="none", synthetic=not os.environ.get("ROSETTA_DATA")))
+MEASURING = Measuring(RowOptions(gpus="none", synthetic=not os.environ.get("ROSETTA_DATA")))
 LEFT_OUT = ("pytorch[compiled]", "pytorch[torch1]", "mlx[streams]")  # their program is that of pytorch and of mlx
-ROWS = [row for row in BENCH.rows if program(sweep.WHAT, row).is_file() and row.name not in LEFT_OUT]
+ROWS = [row for row in MEASURING.rows if program(sweep.WHAT, row).is_file() and row.name not in LEFT_OUT]
 PROTOCOL = Protocol([8, 12], {}, steps=1, repeats=2)
 
 
@@ -27,12 +27,12 @@ def measured(request) -> dict[str, list[Point] | RosettaError]:
     workers = Workers(devices.shared(gpus="none", jobs=None))
 
     def measure(row: Row) -> tuple[str, list[Point] | RosettaError]:
-        task = BENCH.catalog.task(row.task)
-        plan = BENCH.plan(row, task.kind.short(task.constants(), steps=1, epochs=1) | {"LR": 0.05})
+        task = MEASURING.catalog.task(row.task)
+        plan = MEASURING.plan(row, task.kind.short(task.constants(), steps=1, epochs=1) | {"LR": 0.05})
         plan.parameters.update(task.without_chance)
         with workers.share() as slot:
             try:
-                parts = list(sweep.parts(BENCH, plan, slot, PROTOCOL, {}))
+                parts = list(sweep.parts(MEASURING, plan, slot, PROTOCOL, {}))
                 return row.full_name, [point for part in parts for point in part.points]
             except RosettaError as error:
                 return row.full_name, error
