@@ -17,7 +17,9 @@ SCHEMA = 2
 # The line that ``progress`` prints, and the expression by which a runner follows the work. It is quick on any line: a notebook
 # may print a megabyte without a break
 LINE = "%s %d/%d  %s  %.2f s"
-PATTERN = re.compile(r"\b(?P<what>[a-z]{1,20}) (?P<done>\d{1,9})/(?P<of>\d{1,9})  (?P<note>\S.*?)  (?P<seconds>[\d.]+) s")
+PATTERN = re.compile(
+    r"\b(?P<what>[a-z]{1,20}) (?P<done>\d{1,9})/(?P<of>\d{1,9})  (?P<note>\S.*?)  (?P<seconds>[\d.]+) s"
+)
 
 
 def progress(what, done, of, note, seconds):

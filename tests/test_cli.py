@@ -162,8 +162,7 @@ def test_bare_command_says_first_how_to_run_less_and_what_is_installed(standin, 
     assert first.startswith("To run less: name rows (run_all.py run ")
     assert all(part in first for part in ("--task", "--preset smoke", "Ctrl-C", "run_all.py resume"))
     assert last == (
-        "2 runs, about 2 s; before, 2 environments will be installed (large, small): "
-        "4.5 GB of disk, 1.8 GB to download"
+        "2 runs, about 2 s; before, 2 environments will be installed (large, small): 4.5 GB of disk, 1.8 GB to download"
     )
     assert done.returncode == 2 and "--data-dir" in one_line(done.stderr)
     named = standin.call("run", "good", own_python=False, **nowhere)

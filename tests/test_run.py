@@ -138,7 +138,11 @@ def test_what_a_run_changes_is_in_its_path_and_a_seed_in_its_name(standin):
     """Two runs that differ never share a file."""
     assert standin.run("good").returncode == 0
     first = standin.record("good")
-    for options in (("--batch-size", "32"), ("--batch-size", "128", "--seed", "5"), ("--epochs", "3", "--threads", "1")):
+    for options in (
+        ("--batch-size", "32"),
+        ("--batch-size", "128", "--seed", "5"),
+        ("--epochs", "3", "--threads", "1"),
+    ):
         assert standin.run("good", options=("--synthetic", *options)).returncode == 0
     assert standin.record("good", "smoke,batchsize=32-synthetic")["params"]["BATCHSIZE"] == 32
     seeded = standin.record("good.seed-5", "smoke,batchsize=128-synthetic")

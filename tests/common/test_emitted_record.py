@@ -109,7 +109,7 @@ def test_a_runner_reads_how_far_the_work_is(capsys, before):
     assert part.group("what", "done", "of", "note", "seconds") == ("epoch", "3", "10", "loss 1.2345", "17.20")
 
 
-@pytest.mark.parametrize("line", ["x" * 10 ** 6, "x " * 500000, "epoch 1/2 " * 100000], ids=["word", "words", "parts"])
+@pytest.mark.parametrize("line", ["x" * 10**6, "x " * 500000, "epoch 1/2 " * 100000], ids=["word", "words", "parts"])
 def test_a_line_without_end_does_not_hold_the_runner_up(line):
     started = time.time()
     assert PATTERN.search(line) is None

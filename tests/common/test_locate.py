@@ -49,7 +49,9 @@ def test_a_given_folder_without_the_files_is_an_error_and_stays_as_it_is(
     message = refused(archive, str(given) if source == "DATA_DIR" else None)
     for part in (str(given), "lacks two.bin", archive.url):
         assert part in message
-    assert ("ROSETTA_DATA" in message) == (source == "ROSETTA_DATA"), "who gave the folder another way is not sent there"
+    assert ("ROSETTA_DATA" in message) == (source == "ROSETTA_DATA"), (
+        "who gave the folder another way is not sent there"
+    )
     assert server.asked == [] and os.listdir(str(given / "tiny")) == ["one.bin"]
 
 
