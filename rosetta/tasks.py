@@ -42,6 +42,13 @@ class RowFacts(Strict):
     absent: str | None = None  # why the row cannot exist; it is shown with this reason and never run
 
 
+class Check(Strict):
+    """A short run without chance by which tests tell that a row does what it should."""
+
+    parameters: dict[str, Any]  # over the smallest preset
+    least: dict[str, float]  # metric -> what it must exceed
+
+
 class Task(Strict):
     """One workload. Its parameters and reference are the modules of its name below ``common.params`` and ``common.reference``."""
 
@@ -53,6 +60,7 @@ class Task(Strict):
     sweep: dict[str, list] = {}  # axes besides the number of threads
     without_chance: dict[str, Any] = {}  # parameters of a run in which nothing is random, for ``verify``
     tolerances: dict[str, float] = {}  # of ``verify``, where this task needs others than its kind
+    check: Check | None = None
     about: dict[str, str] = {}  # role -> what that step is in every notebook of this task, Markdown
     figures: str = ""  # what the figures of this task mean, Markdown, besides what its kind says
     published: list[str] = []  # files below results/published

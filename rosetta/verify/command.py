@@ -123,7 +123,7 @@ class Setting:
         kept = {
             line.full_name: line for line in found if line.passed and line.digest == self.digests.get(line.full_name)
         }
-        seed = random.randrange(10**6)
+        seed = int(os.environ.get("ROSETTA_SEED") or random.randrange(10**6))
         chosen = random.Random(seed).sample(list(kept), min(drawn, len(kept)))
         if chosen:
             self.note(f"drawn with seed {seed}: {', '.join(chosen)}")

@@ -1,0 +1,40 @@
+"""Which rows the tests of real rows take: a newcomer's two, or every row that has changed since it was verified and some others."""
+
+import os
+import random
+
+from rosetta.catalog import Row
+from rosetta.paths import RESULTS
+from rosetta.plan import Plan
+from rosetta.run import environments
+from rosetta.run.kernels import Kernels
+from rosetta.tasks import Task
+from rosetta.verify import conformance, digest
+
+DRAWN = 3  # of the rows that have not changed
+FEW = 2  # of a newcomer, each in another environment
+INSTALL_S = 60.0  # to install a gigabyte, roughly
+
+
+def changed(rows: list[Row], tasks: dict[str, Task]) -> list[Row]:
+    """The rows that the committed conformance does not prove as they are today, and ``DRAWN`` others by ROSETTA_SEED."""
+    kernels, proven = Kernels(), set()
+    for key in {row.task for row in rows}:
+        proven |= {(key, line.name, line.digest) for line in conformance.read(RESULTS, key).rows if line.passed}
+    unchanged = [
+        row for row in rows if (row.task, row.name, digest.of(row, tasks[row.task], kernels, synthetic=False)) in proven
+    ]
+    drawn = random.Random(int(os.environ["ROSETTA_SEED"])).sample(unchanged, min(DRAWN, len(unchanged)))
+    return [row for row in rows if row not in unchanged or row in drawn]
+
+
+def cheapest(plans: list[Plan]) -> list[Row]:
+    """Rows of ``FEW`` environments that are quickest to install and run on this machine."""
+    costs: dict[str, tuple[float, Row]] = {}
+    for plan in plans:
+        name = plan.row.environment
+        environment = environments.load(name)
+        cost = plan.estimate_s() + INSTALL_S * environment.recipe.disk_gb
+        if environment.obstacle() is None and (name not in costs or cost < costs[name][0]):
+            costs[name] = cost, plan.row
+    return [row for _, row in sorted(costs.values(), key=lambda pair: pair[0])[:FEW]]
