@@ -16,7 +16,7 @@ from rosetta.errors import RosettaError
 from rosetta.paths import RESULTS, portable
 from rosetta.run import devices
 from rosetta.run.kernels import Kernels, parse_given
-from rosetta.verify import conformance, cross, digest, page
+from rosetta.verify import conformance, cross, digest, levels, page
 from rosetta.verify.conformance import Conformance
 from rosetta.verify.kinds import proof
 from rosetta.verify.probes import Bench
@@ -101,13 +101,12 @@ class Setting:
             os.environ["ROSETTA_DATA"] = str(options.data_dir.absolute())
         slots, kernels = devices.shared(options.gpus, options.jobs), Kernels(parse_given(options.python))
         self.bench, self.gpu = Bench(kernels, Workers(slots)), any(slot.on_gpu for slot in slots)
-        self.digests = {row.full_name: digest.of(row, tasks[row.task], kernels, options.synthetic) for row in self.rows}
-        self.references = {
-            (row.task, row.facts.flavour): proof(self.kind(row)).Reference(
-                tasks[row.task], row.facts.flavour, options.synthetic
-            )
-            for row in self.rows
-        }
+        self.digests, self.references = {}, {}
+        for row in self.rows:
+            task, proven, flavour = tasks[row.task], proof(self.kind(row)), row.facts.flavour
+            levels.tolerances(proven.TOLERANCES, task, row)  # what is wrong there is said before anything runs
+            self.digests[row.full_name] = digest.of(row, task, kernels, options.synthetic)
+            self.references[row.task, flavour] = proven.Reference(task, flavour, options.synthetic)
 
     def kind(self, row: Row) -> str:
         return self.catalog.kind(row).name

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from common.weights import WeightsError, check_weights
-from rosetta.catalog import Row
+from rosetta.catalog import Row, unknown
 from rosetta.files import Strict
 from rosetta.tasks import Task
 
@@ -62,8 +62,11 @@ def failed(levels: tuple[int, ...], reason: str) -> list[Finding]:
 
 
 def tolerances(usual: dict[str, float], task: Task, row: Row) -> dict[str, float]:
-    """A kind's tolerances, with the task's own and the looser ones of a row."""
-    return usual | task.tolerances | {quantity: looser.tolerance for quantity, looser in row.facts.looser.items()}
+    """A kind's tolerances, with the task's own and the looser ones of a row. Raises RosettaError for a quantity that is none."""
+    own = task.tolerances | {quantity: looser.tolerance for quantity, looser in row.facts.looser.items()}
+    for quantity in own.keys() - usual.keys():
+        raise unknown(f"tolerance in notebooks/{task.key}/task.toml:", quantity, usual)
+    return usual | own
 
 
 def weights(judge: Judge, exported: dict, counted: int | None, network) -> bool:

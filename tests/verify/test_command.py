@@ -89,6 +89,12 @@ def test_looser_tolerance_is_used_and_shown(standin):
     assert "sees the world on its side" in page(standin)
 
 
+def test_unknown_tolerance_is_one_line(standin):
+    standin.rows({"swapped": 'looser.probabilty = { tolerance = 0.9, reason = "" }'})
+    done = verify(standin, "swapped")
+    assert done.returncode == 2 and "probabilty; did you mean probability?" in one_line(done.stderr)
+
+
 def test_rows_that_this_machine_cannot_hold_are_skipped(standin):
     entry = standin.entry("same").replace('imports = ["numpy"]', 'imports = ["no_such_framework"]')
     standin.catalog(entry)
