@@ -2,8 +2,6 @@
 
 import time
 import tomllib
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from rich.console import Console
@@ -14,6 +12,7 @@ from rosetta import catalog, records
 from rosetta.compare import changes, sources
 from rosetta.compare.comparison import FACTOR, WORSE, compare
 from rosetta.errors import RosettaError
+from rosetta.extras import needs_extra
 from rosetta.paths import RESULTS, ROOT, portable
 from rosetta.report import pages, pictures, written
 from rosetta.run.execute import commit
@@ -60,17 +59,6 @@ def write_report(out: Path | None, draw: bool) -> None:
     files += written.write(known) if results == RESULTS else []
     for file in files:
         print(portable(str(file)))
-
-
-@contextmanager
-def needs_extra(command: str) -> Iterator[None]:
-    """One line about what is not installed, for a command that needs the extra ``site``."""
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        if (error.name or "").startswith("rosetta"):
-            raise
-        raise RosettaError(f"this needs {error.name}: uv run --extra site run_all.py {command}") from None
 
 
 def write_site(to: Path, out: Path | None, repository: str | None) -> None:

@@ -32,6 +32,7 @@ def tested():
         yield {version: pool.submit(pass_tests, version) for version in PINS}
 
 
+@pytest.mark.rows
 @pytest.mark.parametrize("version", PINS)
 def test_common_runs_on(version, tested, missing):
     if not tested[version].result():

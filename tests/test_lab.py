@@ -10,26 +10,30 @@ import sys
 import time
 import urllib.request
 
+import nbformat
 import pytest
 
 from rosetta import catalog
 from rosetta.lab import one_a_kernel, register
-from rosetta.paths import ENVIRONMENTS, NOTEBOOKS
+from rosetta.paths import ENVIRONMENTS
 from rosetta.run.kernels import Kernels
+from tests.standin import TASK
 
 
 def test_a_kernel_for_each_framework_and_environment():
-    titles = [row.title for row in one_a_kernel(catalog.load().rows("cifar10_cnn"))]
-    assert len(titles) == len(set(titles)) and "PyTorch, compiled" not in titles
-    assert {"PyTorch", "PyTorch 1", "Keras on JAX", "Keras on PyTorch", "TensorFlow 1"} <= set(titles)
+    rows = catalog.load().rows()
+    chosen = one_a_kernel(rows)
+    places = [(row.framework, row.environment) for row in chosen]
+    assert len(places) == len(set(places)) and set(places) == {(row.framework, row.environment) for row in rows}
+    assert len({row.title for row in chosen}) == len(chosen)
 
 
 def test_rows_that_cannot_be_had_are_left_out(tmp_path, capsys, monkeypatch):
-    rows = catalog.load().select("cifar10_cnn", ["pytorch", "flax"])
+    rows = [row.model_copy(update={"imports": ("no_such_framework",)}) for row in one_a_kernel(catalog.load().rows())]
     python = {"all": sys.executable}
     monkeypatch.setattr("rosetta.run.kernels._check_interpreter", lambda *_: None)
-    assert register(rows, Kernels(python), tmp_path) == []
-    assert capsys.readouterr().out.count("left out: the given interpreter cannot import") == 2
+    assert register(rows, Kernels(python), tmp_path / "kernels") == []
+    assert capsys.readouterr().out.count("left out: the given interpreter cannot import") == len(rows)
 
 
 def test_none_left_is_an_error(standin):
@@ -37,11 +41,14 @@ def test_none_left_is_an_error(standin):
     assert done.returncode == 2 and "unknown framework nobody" in done.stderr
 
 
+@pytest.mark.rows  # it makes JupyterLab's environment
 @pytest.mark.timeout(240)
 def test_jupyterlab_lists_kernels_by_framework_and_shows_headings(standin, tmp_path, browser):
     """Started for real, on one of the collection's notebooks."""
     shutil.copytree(ENVIRONMENTS / "lab", standin.root / "environments" / "lab", ignore=shutil.ignore_patterns(".*"))
-    shutil.copy(NOTEBOOKS / "cifar10_cnn" / "flax.ipynb", standin.root / "notebooks" / "cifar10_cnn" / "good.ipynb")
+    row = catalog.load().rows()[0]
+    shutil.copy(row.notebook, standin.path("good"))
+    (title,) = nbformat.read(row.notebook, as_version=4).cells[0].source.splitlines()[:1]
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -60,8 +67,8 @@ def test_jupyterlab_lists_kernels_by_framework_and_shows_headings(standin, tmp_p
         found = kernelspecs(port, process, tmp_path / "log")
         assert found["rosetta-good"]["display_name"] == "good" and found["rosetta-silent"]["display_name"] == "silent"
         page = browser.new_page()
-        page.goto(f"http://127.0.0.1:{port}/lab/tree/notebooks/cifar10_cnn/good.ipynb?token=t")
-        page.get_by_role("heading", name="Flax: a CNN on CIFAR-10").wait_for(timeout=60_000)
+        page.goto(f"http://127.0.0.1:{port}/lab/tree/notebooks/{TASK}/good.ipynb?token=t")
+        page.get_by_role("heading", name=title.removeprefix("# ")).wait_for(timeout=60_000)
         page.get_by_role("heading", name="Parameters").wait_for()
         page.close()
     finally:

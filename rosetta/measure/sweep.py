@@ -10,6 +10,7 @@ from itertools import product
 from math import ceil
 from pathlib import Path
 
+from rosetta.extras import needs_extra
 from rosetta.figures import clock
 from rosetta.kinds.train import BATCH
 from rosetta.measure import scripts
@@ -61,8 +62,6 @@ def sweep(
 ) -> int:
     """Measure rows; show and keep every point as soon as it is there. Exit code as of all measurements of rows."""
     if plot:
-        from rosetta.commands import needs_extra  # here, because only this needs matplotlib
-
         with needs_extra("sweep --plot"):
             from rosetta.measure import plot as drawing
     bench = Measuring(options)
