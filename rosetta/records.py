@@ -18,7 +18,7 @@ from rosetta.kinds import KINDS
 from rosetta.kinds.kind import Metrics
 from rosetta.naming import Named
 
-RECORDS = "[!.]*/*/*/*.json"  # below a results folder: machine, task, preset, row; hidden folders hold runs in flight
+RECORDS = "[!.]*/[!.]*/*/*.json"  # below a results folder: machine, task, preset, row; hidden folders hold batches
 SUFFIXES = (".json", ".ipynb", ".log")  # of a run's files
 Status = Literal["ok", "failed", "crashed", "timeout", "diverged", "skipped"]
 

@@ -1,0 +1,178 @@
+"""A task of each kind and a framework, added to a checkout as files alone: every command knows them, and the runner is as it was."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from rosetta import catalog, tasks
+from rosetta.kinds import KINDS
+from rosetta.plan import content
+from tests import toys
+from tests.standin import ROOT, StandIn, one_line
+
+NEW, TASKS_OF_NEW = "another", ("toy_train", "toy_infer")  # a framework with notebooks in two of the tasks
+TITLES = {"numpy": "NumPy", NEW: NEW}
+ROWS = [f"{task}/numpy" for task in toys.TOYS] + [f"{task}/{NEW}" for task in TASKS_OF_NEW]
+KIND = {task: tasks.load(toys.TASKS / "notebooks" / task).kind for task in toys.TOYS}
+# The training step of toy_train in parts; the notebook has ``step``
+PHASES = """
+# %% after optimizer
+def place(n): return x_train[:n], y_train[:n]
+def forward(x, y): return -np.log(predict(x)[np.arange(len(y)), y]).mean()
+def backward(x, y): return forward(x, y)
+def value(loss): return loss
+"""
+
+
+@pytest.fixture(scope="module")
+def toy(tmp_path_factory) -> StandIn:
+    """The toy tasks are all that the checkout has."""
+    standin = StandIn(tmp_path_factory.mktemp("toys") / "checkout")
+    shutil.rmtree(standin.root / "notebooks")
+    (standin.root / "catalog.toml").write_text("schema = 2\n" + standin.entry(NEW, NEW))
+    toys.write(standin.root)
+    standin.environment(NEW, "{}.{}".format(*sys.version_info), "", disk_gb=0.5, download_gb=0.25)
+    for seconds, task in enumerate(toys.TOYS, start=2):
+        if task in TASKS_OF_NEW:
+            toys.notebook(standin.root, task, framework=NEW)
+        file = standin.root / "notebooks" / task / "task.toml"  # what runs last in the order of the tasks costs least
+        file.write_text(file.read_text().replace("start_s = 1,", f"start_s = {9 - seconds},"))
+    shutil.copytree(ROOT / "docs", standin.root / "docs")
+    return standin
+
+
+@pytest.fixture(scope="module")
+def ran(toy) -> subprocess.CompletedProcess:
+    """A run without names: every row of every task."""
+    done = toy.call("run", "--preset", "smoke", "--out", str(toy.out))
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done
+
+
+def record(toy, row: str, preset: str = "smoke") -> dict:
+    task, _, name = row.partition("/")
+    return json.loads((toy.out / "test-machine" / task / preset / f"{name}.json").read_text())
+
+
+def test_a_toy_of_each_kind():
+    assert sorted(kind.name for kind in KIND.values()) == sorted(KINDS)
+
+
+def test_listed(toy):
+    done = toy.call("list", own_python=False)
+    assert re.findall(r"^(toy_\S+)", done.stdout, re.MULTILINE) == sorted(ROWS)
+    assert set(re.findall(r"^(toy_\S+)", toy.call("list", "--task", "toy_infer").stdout, re.MULTILINE)) == {
+        row for row in ROWS if row.startswith("toy_infer/")
+    }
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (("numpy",), "numpy is a row of 4 tasks: say toy_entries/numpy or "),
+        ((NEW,), f"{NEW} is a row of 2 tasks: say toy_infer/{NEW} or toy_train/{NEW}, or give --task"),
+        ((NEW, "--task", "toy_speed"), f"unknown framework {NEW}; there are: numpy"),
+        (("toy_trian/numpy",), "unknown task toy_trian; did you mean toy_train?"),
+    ],
+)
+def test_name_that_is_not_clear_is_one_line(toy, arguments, message):
+    done = toy.call("run", *arguments, "--out", str(toy.out), own_python=False)
+    assert done.returncode == 2 and one_line(done.stderr).startswith(f"run_all.py: {message}")
+
+
+def test_run_without_names_runs_all_cheapest_first(toy, ran):
+    started = re.findall(r"^\[\d/6\] (\S+): starting", ran.stdout, re.MULTILINE)
+    assert sorted(started) == sorted(ROWS) and f"{len(ROWS)} of {len(ROWS)} runs ok" in ran.stdout
+    planned = re.findall(r"^  (\S+) +smoke .*about (\d+) s$", ran.stdout, re.MULTILINE)
+    assert [row for row, _ in planned] == started
+    seconds = [int(seconds) for _, seconds in planned]
+    assert seconds == sorted(seconds) and len(set(seconds)) > 2 and started != sorted(started)
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_recorded_with_the_figures_of_its_kind(toy, ran, row):
+    kind, found = KIND[row.partition("/")[0]], record(toy, row)
+    assert (found["kind"], found["status"]) == (kind.name, "ok")
+    metrics = kind.metrics.model_validate(found["metrics"])
+    assert all(quantity.of(metrics) is not None for quantity in kind.main)
+    assert all(getattr(metrics, name) > 0 for name in kind.timed.values())
+
+
+@pytest.mark.parametrize("task", toys.TOYS)
+def test_tabled(toy, ran, task):
+    overview = toy.table().partition(f"\n## {task}\n")[2].partition("\n## ")[0]
+    for text in (overview, (toy.out / f"{task}.md").read_text()):
+        assert KIND[task].main[0].heading in text
+        assert all((f"[{title}](" in text) == (f"{task}/{name}" in ROWS) for name, title in TITLES.items())
+
+
+def test_task_narrows_and_one_name_of_a_task_is_enough(toy):
+    """Its results go below those of all tasks, and disturb nobody there."""
+    done = toy.call("run", NEW, "--task", "toy_infer", "--preset", "smoke", "--out", str(toy.out / "narrow"))
+    assert done.returncode == 0 and "1 of 1 runs ok" in done.stdout and "To run less" not in done.stdout
+    watched = toy.call("watch", "--out", str(toy.out / "narrow"), own_python=False)
+    assert watched.returncode == 0 and f"toy_infer/{NEW}" in watched.stdout
+
+
+def test_what_has_changed_in_a_batch_of_several_tasks_is_resumed(toy, ran):
+    file = toy.path("numpy", "toy_speed")
+    before = file.read_text()
+    file.write_text(before.replace('"# NumPy', '"# numpy'))
+    done = toy.call("resume", "--out", str(toy.out), own_python=False)
+    file.write_text(before)
+    assert re.findall(r"^\[\d/6\] (\S+): starting", done.stdout, re.MULTILINE) == ["toy_speed/numpy"]
+
+
+def test_verified(toy):
+    """Rows of two kinds and frameworks by one command; each kind's proof has tests of its own."""
+    rows = ["toy_entries/numpy", f"toy_infer/{NEW}"]
+    done = toy.call("verify", *rows, "--out", str(toy.out))
+    assert done.returncode == 0 and "2 of 2 rows pass all levels" in done.stdout, done.stdout
+    for row in rows:
+        task, _, name = row.partition("/")
+        page = (toy.out / "conformance" / f"{task}.md").read_text()
+        assert TITLES[name] in page
+
+
+def test_on_the_site(toy, ran, tmp_path):
+    done = toy.call("site", "--to", str(tmp_path / "site"), "--out", str(toy.out), own_python=False)
+    assert done.returncode == 0, done.stderr
+    index = (tmp_path / "site" / "index.html").read_text()
+    for row in ROWS:
+        task, _, name = row.partition("/")
+        assert task in index and TITLES[name] in (tmp_path / "site" / "frameworks" / f"{row}.html").read_text()
+    assert len(list((tmp_path / "site" / "frameworks").glob("*/*.html"))) == len(ROWS)
+
+
+@pytest.mark.parametrize("task", [task for task in toys.TOYS if KIND[task].trains])
+def test_measured_where_its_kind_trains(toy, task):
+    program = toy.root / "programs" / "phases" / "numpy.py"
+    program.parent.mkdir(parents=True)
+    program.write_text(PHASES)
+    done = toy.call("sweep", f"{task}/numpy", "--threads", "1", "--steps", "3", "--repeats", "2", "--out", str(toy.out))
+    assert done.returncode == 0, done.stdout + done.stderr
+    points = record(toy, f"{task}/numpy", "sweep")["points"]
+    assert {"forward", "step"} <= {point["at"]["phase"] for point in points}
+    assert all(len(point["values"]) == 2 for point in points if point["unit"] == "s")
+
+
+@pytest.mark.parametrize("task", [task for task in toys.TOYS if not KIND[task].trains])
+def test_not_swept_where_its_kind_does_not_train(toy, task):
+    done = toy.call("sweep", f"{task}/numpy", "--out", str(toy.out))
+    assert done.returncode == 2 and KIND[task].name in one_line(done.stderr)
+
+
+def test_told_by_doctor_and_compared(toy, ran):
+    doctor = toy.call("doctor", own_python=False)
+    assert f"environment {NEW}" in doctor.stdout and "data toy" in doctor.stdout
+    compared = toy.call("compare", str(toy.out), str(toy.out), own_python=False)
+    assert compared.returncode == 0, compared.stdout + compared.stderr
+
+
+def test_runner_is_as_it_was(toy):
+    assert content(toy.root / "rosetta") == content(ROOT / "rosetta")
+    assert not set(toys.TOYS) & set(catalog.load().tasks), "the toys are no tasks of the collection"
