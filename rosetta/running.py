@@ -185,7 +185,7 @@ def _summary(done: list[Record], batch: Batch, page: Path, console: Console) -> 
         if record.status != "ok":
             log = records.path(record, batch.results, ".log")
             where = f" (log: {portable(str(log))})" if log.exists() else ""
-            text = f"{record.name}: {record.status}: {record.error}{where}"
+            text = f"{batch.catalog.label(record)}: {record.status}: {record.error}{where}"
             console.print(Text(text, STYLES[record.status]), soft_wrap=True)
     for trouble in batch.troubles:
         console.print(Text(trouble, "red"), soft_wrap=True)

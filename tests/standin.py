@@ -158,7 +158,8 @@ class StandIn:
         return json.loads((self.column(preset) / f"{stem}.json").read_text())
 
     def table(self) -> str:
-        return (self.out / "results.md").read_text()
+        """The overview and the task's page."""
+        return "".join((self.out / name).read_text() for name in ("results.md", f"{TASK}.md"))
 
 
 def one_line(text: str) -> str:

@@ -60,7 +60,7 @@ def kept_of(standin: StandIn, row: str, status: str) -> str:
     assert files == [f"{row}.failed.ipynb", f"{row}.failed.log"]
     assert all((standin.column() / file).is_file() for file in files)
     assert not processes_below(standin)
-    return f"record (`{status}`), partial notebook, log"
+    return f"record (`{status}`), executed notebook, log"
 
 
 @pytest.fixture(scope="module")
@@ -107,13 +107,18 @@ def ends_at_start(standin, tmp_path):
     return the_line(done.stdout, "good: failed: ").partition(" (log:")[0], kept_of(standin, "good", "failed")
 
 
+def until(standin: StandIn, text: str, *rows: str) -> subprocess.Popen:
+    """A runner of these rows that has just said this."""
+    command = standin.command("run", *rows, "--synthetic", "--preset", "smoke", "--out", str(standin.out))
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    runner = subprocess.Popen(command, cwd=standin.root, env=standin.variables(), **pipes)
+    assert any(text in line for line in runner.stdout)
+    return runner
+
+
 @fault("the run's own process is killed", "SIGKILL to the process between runner and kernel")
 def child_killed(standin, tmp_path):
-    command = standin.command("run", "good[slow]", "--synthetic", "--preset", "smoke", "--out", str(standin.out))
-    runner = subprocess.Popen(command, cwd=standin.root, env=standin.variables(), stdout=subprocess.PIPE, text=True)
-    for line in runner.stdout:
-        if "starting" in line:
-            break
+    runner = until(standin, "starting", "good[slow]")
     time.sleep(3)
     (child,) = psutil.Process(runner.pid).children()
     child.kill()
@@ -174,19 +179,13 @@ def unplugged(standin, tmp_path):
     assert again.returncode == 2
     return (
         f"{said}; afterwards: {again.stderr.strip()}",
-        "record (`failed`), partial notebook, log; the other GPU takes the rest",
+        "record (`failed`), executed notebook, log; the other GPU takes the rest",
     )
 
 
 @fault("Ctrl-C, or SIGTERM of a scheduler", "SIGINT to the runner in the middle of a run")
 def interrupt(standin, tmp_path):
-    command = standin.command("run", "good[*]", "--synthetic", "--preset", "smoke", "--out", str(standin.out))
-    runner = subprocess.Popen(
-        command, cwd=standin.root, env=standin.variables(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    for line in runner.stdout:
-        if "good[slow]: starting" in line:
-            break
+    runner = until(standin, "good[slow]: starting", "good[*]")
     runner.send_signal(signal.SIGINT)
     _, errors = runner.communicate(timeout=30)
     assert runner.returncode == 130 and standin.record("good")["status"] == "ok"
@@ -196,11 +195,7 @@ def interrupt(standin, tmp_path):
 
 @fault("the runner is killed", "SIGKILL to the runner in the middle of a run, then `run_all.py resume`")
 def runner_killed(standin, tmp_path):
-    command = standin.command("run", "good[*]", "--synthetic", "--preset", "smoke", "--out", str(standin.out))
-    runner = subprocess.Popen(command, cwd=standin.root, env=standin.variables(), stdout=subprocess.PIPE, text=True)
-    for line in runner.stdout:
-        if "good[slow]: starting" in line:
-            break
+    runner = until(standin, "good[slow]: starting", "good[*]")
     time.sleep(1)
     runner.kill()
     runner.wait()
@@ -218,11 +213,7 @@ def runner_killed(standin, tmp_path):
 
 @fault("a second runner is started", "`run_all.py run` twice on one checkout")
 def second_runner(standin, tmp_path):
-    command = standin.command("run", "good[slow]", "--synthetic", "--preset", "smoke", "--out", str(standin.out))
-    first = subprocess.Popen(command, cwd=standin.root, env=standin.variables(), stdout=subprocess.PIPE, text=True)
-    for line in first.stdout:
-        if "starting" in line:
-            break
+    first = until(standin, "starting", "good[slow]")
     second = standin.run("good")
     first.terminate()
     first.communicate()

@@ -119,11 +119,12 @@ class Batch:
         """The record alone, in the place that was set aside."""
         self.reserve.unlink(missing_ok=True)
         record.notebook.executed = record.notebook.log = None
+        label = self.catalog.label(record)
         try:
             records.write(record, self.results)
-            self.troubles.append(f"{record.full_name}: only its record could be kept: {error}")
+            self.troubles.append(f"{label}: only its record could be kept: {error}")
         except RosettaError as again:
-            self.troubles.append(f"{record.full_name}: {record.status}, but not kept: {again}")
+            self.troubles.append(f"{label}: {record.status}, but not kept: {again}")
 
 
 def save(run: Run, results: Path) -> None:
