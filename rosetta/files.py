@@ -4,7 +4,7 @@ import os
 import tempfile
 import tomllib
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -46,9 +46,22 @@ def parse(model: type[Model], text: str, name: str) -> Model:
     except tomllib.TOMLDecodeError as error:
         raise _invalid(name, str(error)) from None
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(map(str, first["loc"]))
-        raise _invalid(name, f"{where}: {first['msg']}" if where else first["msg"]) from None
+        raise _invalid(name, reason(error)) from None
+
+
+def part(model: type[Model], data: Any, name: str) -> Model:
+    """The model that a part of a file is; ``name`` says which. Raises RosettaError."""
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        raise _invalid(name, reason(error)) from None
+
+
+def reason(error: ValidationError) -> str:
+    """The first field that is wrong, and why."""
+    first = error.errors(include_url=False)[0]
+    where = ".".join(map(str, first["loc"]))
+    return f"{where}: {first['msg']}" if where else first["msg"]
 
 
 def _invalid(name: str, reason: str) -> RosettaError:

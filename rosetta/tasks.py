@@ -91,7 +91,7 @@ class Task(Strict):
     def facts(self, name: str) -> RowFacts:
         """Of a row by its name; what is said of all rows of its framework counts where nothing else is said."""
         of_all = self.rows.get(f"{name.partition('[')[0]}[*]", {})
-        return RowFacts.model_validate(of_all | self.rows.get(name, {}))
+        return files.part(RowFacts, of_all | self.rows.get(name, {}), f"{name} in notebooks/{self.key}/task.toml")
 
     @cached_property
     def params(self) -> ModuleType:

@@ -122,6 +122,11 @@ def test_task_that_tells_of_a_row_that_there_is_not(standin):
         ("catalog.toml", "schema = 2\n[frameworks.x]\ntitel = 'X'\n", "frameworks.x.title: Field required"),
         ("task.toml", "title = 'T'\nkind = 'trian'\n", "there is no kind trian; there are: train, "),
         ("task.toml", "title = 'T'\nkind = 'train'\n[presets]\nfull = {}\n", "a task has the presets smoke, quick, "),
+        (
+            "task.toml",
+            "title = 'T'\nkind = 'train'\n[presets]\nfull = {}\nquick = {}\nsmoke = {}\n[rows]\ngood = { cots = 1 }\n",
+            "task.toml is not valid: cots: Extra inputs are not permitted",
+        ),
     ],
 )
 def test_broken_catalog_or_task(standin, name, text, message):

@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from rosetta.files import reason
 from rosetta.paths import portable
 from rosetta.plan import Plan
 from rosetta.records import Dataset, Point, Record
@@ -58,8 +59,7 @@ def _fill(record: Record, plan: Plan, payload: Any, notebook: ExecutedNotebook, 
         record.metrics = plan.kind.metrics.model_validate(facts.metrics | measured)
     except ValidationError as error:
         record.metrics = plan.kind.metrics.model_validate(measured)
-        first = error.errors(include_url=False)[0]
-        return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+        return reason(error)
     record.device, record.versions, record.cuda = facts.device, facts.versions, facts.cuda
     record.thread_pools, record.points = facts.thread_pools, facts.points
     record.dataset = facts.dataset or record.dataset
