@@ -83,11 +83,11 @@ def test_results_land_in_a_column_for_each_machine_and_resume_goes_on(shared):
     assert {record.machine.name for record in found.values()} == {"box-one", "box-two"}
     assert {(record.attempts, record.beside) for record in found.values()} == {(1, 1)}
     good = found["good"]
-    column = checkout.out / good.machine.name / TASK / "custom-synthetic"
+    column = checkout.out / good.machine.name / TASK / "smoke,epochs=2-synthetic"
     assert good.notebook.executed == "good.ipynb" and "injected-parameters" in (column / "good.ipynb").read_text()
     assert "epoch 2/2" in (column / good.notebook.log).read_text()
     status = journal.read_status(journal.find(checkout.out, "last"))
-    assert [(line.where, line.epochs) for line in status.lines] == [(host, 2), (host, 0)]
+    assert [(line.where, line.part) for line in status.lines] == [(host, "epoch 2/2"), (host, "")]
     assert not list(checkout.out.rglob("rosetta-*")) and gone(checkout)
 
     again = checkout.call("resume", "--out", str(checkout.out), own_python=False)
@@ -106,7 +106,7 @@ def test_what_a_worker_lacks_is_one_line_in_the_record(shared, options, error):
     checkout, dask = shared
     done = run(checkout, dask.address, "good", options=options)
     assert done.returncode == 1, done.stderr
-    (failed,) = (record for _, record in records.read_all(checkout.out) if record.preset == "smoke")
+    (failed,) = (record for _, record in records.read_all(checkout.out) if not record.changed)
     assert failed.status == "failed" and error in one_line(failed.error)
     subprocess.run(["rm", "-r", str(checkout.out)], check=True)
 
