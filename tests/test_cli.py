@@ -25,7 +25,9 @@ def commands(group=None, *path: str) -> list[tuple[str, ...]]:
         if hasattr(command, "commands"):
             found += commands(command, *path, name)
         else:
-            found.append((*path, name, *("1" for option in command.params if option.required)))
+            required = [option for option in command.params if option.required]
+            values = [[*option.opts[:1], "A=1"] if option.opts[0].startswith("-") else ["1"] for option in required]
+            found.append((*path, name, *sum(values, [])))
     return found
 
 
@@ -147,12 +149,9 @@ def test_file_that_is_no_record(standin, text):
     assert file.read_text() == text
 
 
-def test_list_and_plan(standin):
+def test_list(standin):
     listed = standin.call("list")
     assert listed.returncode == 0 and "good[slow]" in listed.stdout
-    planned = standin.run("good")
-    size = "1 epoch of 640, batch 64, tested on 100, synthetic data"
-    assert f"  good                 smoke  {size}, about 1 s\n" in planned.stdout
 
 
 def test_bare_command_says_first_how_to_run_less_and_what_is_installed(standin, tmp_path):

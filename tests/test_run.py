@@ -31,6 +31,8 @@ def record() -> Record:
 def test_good_run_leaves_record_notebook_and_table(standin):
     done = standin.run("good")
     assert done.returncode == 0, done.stdout + done.stderr
+    size = "1 epoch of 640, batch 64, tested on 100, synthetic data"
+    assert f"  good                 smoke  {size}, about 1 s\n" in done.stdout
     record = standin.record("good")
     assert (record["status"], record["error"], record["preset"]) == ("ok", None, "smoke")
     assert record["dataset"] == {
