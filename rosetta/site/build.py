@@ -11,6 +11,8 @@ from rosetta import catalog as catalogs
 from rosetta import records
 from rosetta.catalog import Catalog, Framework
 from rosetta.errors import RosettaError
+from rosetta.measure.tables import PAGE as SPEED
+from rosetta.measure.tables import Tables
 from rosetta.paths import RESULTS, ROOT
 from rosetta.report.tables import Cell
 from rosetta.site import addresses, compare, concept_table, frameworks, network, results
@@ -52,6 +54,7 @@ def write(out: Path, folder: Path, repository: str | None) -> Path:
             for file in sorted((ROOT / "docs").glob("*.md"))
             if file.name != "README.md"  # the pages' index
         ]
+        documents.append(_document(pages, RESULTS / SPEED, Tables(catalog, every, folder).text(), ""))
         _index(pages, contents, documents)
     return out / addresses.INDEX
 
