@@ -52,7 +52,8 @@ class Infer(Kind):
         return 2 * constants["BATCHSIZE"] * constants["BATCHES"]
 
     def size(self, constants: dict[str, Any]) -> str:
-        return f"{constants['BATCHES']} batches of {constants['BATCHSIZE']}"
+        batches = "1 batch" if constants["BATCHES"] == 1 else f"{constants['BATCHES']} batches"
+        return f"{batches} of {constants['BATCHSIZE']}"
 
     def complete(self, metrics: InferMetrics, params: dict[str, Any], marked_j: float | None) -> None:
         if metrics.pass_s:
