@@ -33,12 +33,12 @@ def pytest_report_header(config):
 
 
 def pytest_collection_modifyitems(config, items):
-    """Tests marked ``rows`` take hours of installing and training: they are left out where nobody asked for them."""
+    """A newcomer has the result in minutes: tests marked ``rows`` or ``long`` are left out where nobody asked for them."""
     if config.getoption("--all"):
         return
-    of_rows = [item for item in items if item.get_closest_marker("rows")]
-    items[:] = [item for item in items if item not in of_rows]
-    config.hook.pytest_deselected(items=of_rows)
+    left_out = [item for item in items if item.get_closest_marker("rows") or item.get_closest_marker("long")]
+    items[:] = [item for item in items if item not in left_out]
+    config.hook.pytest_deselected(items=left_out)
 
 
 @pytest.fixture

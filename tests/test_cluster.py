@@ -18,6 +18,7 @@ from tests.test_run import processes_below
 
 pytestmark = pytest.mark.timeout(300)
 
+pytestmark = pytest.mark.long
 KILL_WORKER = "import psutil; psutil.Process().parent().parent().kill(); time.sleep(60)"  # kernel, child, worker
 MARK = "open('../../marks', 'a').write(f'{time.time()}\\n')"
 

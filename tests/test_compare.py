@@ -277,6 +277,7 @@ def test_bad_input_is_one_line(standin, arguments, message):
     assert done.returncode == 2 and message in one_line(done.stderr)
 
 
+@pytest.mark.long
 def test_a_batch_tells_what_changed_since_the_earlier_records(standin):
     def run(seconds: float) -> list[str]:
         """The lines after the sum of a batch whose epochs take so long."""

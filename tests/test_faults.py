@@ -260,6 +260,7 @@ def test_fault_of_a_cell(bad_cells, row):
     see(standin, title, the_line(printed, f"{row}: {status}: ").partition(" (log:")[0], kept_of(standin, row, status))
 
 
+@pytest.mark.long
 @pytest.mark.timeout(180)
 @pytest.mark.parametrize("title", FAULTS)
 def test_fault(standin, tmp_path, missing, title):
@@ -275,6 +276,7 @@ def see(standin: StandIn, title: str, said: str, kept: str) -> None:
     SEEN[title] = said, kept
 
 
+@pytest.mark.long
 def test_page_says_what_was_seen(missing):
     """Runs after all faults; a single fault run alone leaves the page unchecked."""
     hows = {title: how for title, how, _ in CELLS.values()} | {title: how for title, (how, _) in FAULTS.items()}

@@ -55,6 +55,7 @@ def test_a_finished_batch_has_nothing_to_do(standin):
     assert standin.record("good")["started"] >= first["started"]
 
 
+@pytest.mark.long
 def test_what_has_changed_is_run_again(standin):
     assert standin.run("good").returncode == 0
     edit(standin, "good", "2.0 - epoch", "1.9 - epoch")
@@ -69,6 +70,7 @@ def test_what_has_changed_is_run_again(standin):
     assert ran(resume(standin)) == set()
 
 
+@pytest.mark.long
 def test_an_older_batch_by_its_name(standin):
     standin.run("good")
     (name,) = (folder.name for folder in (standin.out / ".batches").iterdir())
@@ -103,6 +105,7 @@ def test_unknown_batch_names_those_that_are_there(standin):
     assert one_line(done.stderr).endswith("there is no batch 20200101-000000; the latest are: 20261122-100000")
 
 
+@pytest.mark.long
 @pytest.mark.timeout(600)
 def test_killed_at_any_moment_every_row_ends_with_one_record(standin, request):
     """SIGKILL at random moments, resumed each time: only the run in flight is lost."""

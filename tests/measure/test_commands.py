@@ -56,6 +56,7 @@ def test_sweep_again_replaces_points_of_the_same_place(toy):
         assert wrong.returncode == 2 and "--threads takes whole numbers above 0" in one_line(wrong.stderr)
 
 
+@pytest.mark.long
 def test_startup(toy):
     good(toy.measure("run", "toy", "--preset", "smoke"))  # a record to make up others from
     shown = good(toy.measure("measure", "startup", "toy", "--repeats", "2"))
@@ -65,6 +66,7 @@ def test_startup(toy):
     assert all(len(values) == 2 for values in points.values())
 
 
+@pytest.mark.long
 def test_overhead(toy):
     shown = good(toy.measure("measure", "overhead", "toy", "--repeats", "1", "--synthetic"))
     script, runner = toy.record("overhead-synthetic").points
@@ -89,6 +91,7 @@ def test_floor_and_loading(toy):
     assert "no task has data to load" in one_line(toy.call("measure", "loading").stderr)
 
 
+@pytest.mark.long
 def test_cluster(toy):
     shown = good(toy.call("measure", "cluster", "--workers", "2", "--runs", "2", "--seconds", "0.1"))
     assert "efficiency" in shown

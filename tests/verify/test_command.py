@@ -61,6 +61,7 @@ def test_row_that_is_the_reference_passes(standin):
     assert f"**1 of {len(FAULTS)} rows pass all 5 levels**, on SYNTHETIC data" in page(standin)
 
 
+@pytest.mark.long
 def test_rows_that_fail_are_named_and_the_others_kept(standin):
     assert verify(standin, "same").returncode == 0
     done = verify(standin, "raises", "segfault", "forgets", "diverges", "swapped")
@@ -81,6 +82,7 @@ def test_rows_that_fail_are_named_and_the_others_kept(standin):
     assert "## Failed or skipped" in page(standin) and "**1 of" in page(standin)
 
 
+@pytest.mark.long
 def test_looser_tolerance_is_used_and_shown(standin):
     standin.rows({"swapped": 'looser.probability = { tolerance = 0.9, reason = "sees the world on its side" }'})
     verify(standin, "swapped")
@@ -103,6 +105,7 @@ def test_rows_that_this_machine_cannot_hold_are_skipped(standin):
     assert verify(standin, "same").returncode == 1  # asked for by name
 
 
+@pytest.mark.long
 def test_crossload(standin):
     standin.notebook("raises", cells("same"))
     done = verify(
@@ -123,6 +126,7 @@ def test_crossload(standin):
     assert "## Cross-loading" in page(standin)
 
 
+@pytest.mark.long
 def test_crossload_tells_rows_that_disagree(standin):
     done = verify(standin, "same", "boasts", "--train-size", "64", "--test-size", "100", command="crossload")
     assert done.returncode == 1 and "NOT all agree within 2 examples" in done.stdout
@@ -157,6 +161,7 @@ def test_damaged_file_is_one_line(standin):
     assert done.returncode == 2 and f"{TASK}.json" in one_line(done.stderr) and "mend or delete" in done.stderr
 
 
+@pytest.mark.long
 def test_interrupt_keeps_what_is_finished_and_leaves_no_process(standin):
     command = standin.command("verify", "same", "hangs", "--synthetic", "--jobs", "2", "--out", str(standin.out))
     running = subprocess.Popen(command, cwd=standin.root, env=standin.variables(), stdout=subprocess.DEVNULL)

@@ -75,6 +75,7 @@ def test_rows_of_a_kind_that_trains_nothing_are_not_cross_loaded(verified):
     assert done.returncode == 2 and "rows of one task" in one_line(done.stderr)
 
 
+@pytest.mark.long
 def test_rows_that_have_not_changed_are_not_verified_again(standin):
     standin.catalog(standin.entry("wrong"))
     toys.write(standin.root)
