@@ -1,5 +1,6 @@
 """What a batch is going to do, before it does: where it runs, how to run less, each row with its estimate, what is installed."""
 
+import shlex
 from collections import Counter
 
 from rich.console import Console
@@ -32,7 +33,8 @@ def announce(
         console.print(text, markup=False, highlight=False, soft_wrap=True)
 
     if whole:
-        tell(LESS.format(" ".join(dict.fromkeys(catalog.label(planned.row) for planned, _ in ordered[:2]))))
+        some = dict.fromkeys(shlex.quote(catalog.label(planned.row)) for planned, _ in ordered[:2])
+        tell(LESS.format(" ".join(some)))
     for machine, titles in _columns(slots):
         tell(f"{machine.cpu}, {machine.cores} cores, {', '.join(titles)}; results as {machine.name}")
     repeats = Counter((planned.row.full_name, planned.column) for planned, _ in ordered)
