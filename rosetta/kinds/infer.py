@@ -3,7 +3,7 @@
 from typing import Any
 
 from rosetta.figures import MILLISECONDS, SECONDS, WHOLE
-from rosetta.kinds.kind import BUILD, DATA, MEASURED, PARAMETERS, RECORD, SETUP, Kind, Metrics, Quantity, Role
+from rosetta.kinds.kind import BUILD, DATA, MEASURED, NETWORK, RECORD, SETUP, Kind, Metrics, Quantity, Role
 
 
 class InferMetrics(Metrics):
@@ -19,11 +19,7 @@ class InferMetrics(Metrics):
 class Infer(Kind):
     name = "infer"
     roles = (
-        PARAMETERS,
-        Role("setup", "Setup"),
-        Role("data", "Data"),
-        Role("model", "Model"),
-        Role("weights", "Weights"),
+        *NETWORK,
         Role("predict", "Prediction"),
         RECORD,
     )

@@ -1,5 +1,6 @@
 """What a kind of task says of its tasks: the runner, tables, charts and pages know tasks by nothing else."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -133,7 +134,7 @@ class Trouble:
     error: str
 
 
-class Kind:
+class Kind(ABC):
     """One kind of task. What is written in capitals below belongs to the task: ``common/params/<task>.py``."""
 
     name: ClassVar[str]
@@ -149,16 +150,17 @@ class Kind:
     trains: ClassVar[bool] = False  # whether there is a training step to take apart
     free: ClassVar[frozenset[str]] = frozenset({"SEED"})  # parameters that runs to be compared need not agree in
 
+    @abstractmethod
     def items(self, constants: dict[str, Any]) -> float:
         """How much work a run is: so many times a row's ``cost.item_ms``."""
-        raise NotImplementedError
 
+    @abstractmethod
     def size(self, constants: dict[str, Any]) -> str:
         """How much a run computes, in words: ``2 epochs of 5,000``."""
-        raise NotImplementedError
 
     def complete(self, metrics: Any, params: dict[str, Any], marked_j: float | None) -> None:
         """Fill in what follows from what the notebook reported. marked_j: energy from its first to its last progress line."""
+        return None
 
     def trouble(self, metrics: Any) -> Trouble | None:
         """What is wrong with the figures of a run whose notebook ended well."""
@@ -180,4 +182,5 @@ class Kind:
 
 SETUP = {"setup": "setup_s", "data": "data_s", "model": "build_s", "weights": "build_s", "optimizer": "build_s"}
 PARAMETERS = Role("parameters", "Parameters")
+NETWORK = (PARAMETERS, Role("setup", "Setup"), Role("data", "Data"), Role("model", "Model"), Role("weights", "Weights"))
 RECORD = Role("record", "Result")

@@ -3,7 +3,7 @@
 from typing import Any
 
 from rosetta.figures import MILLISECONDS, WHOLE
-from rosetta.kinds.kind import BUILD, MEASURED, PARAMETERS, RECORD, SETUP, Kind, Metrics, Quantity, Role
+from rosetta.kinds.kind import BUILD, MEASURED, NETWORK, RECORD, SETUP, Kind, Metrics, Quantity, Role
 
 
 class SpeedMetrics(Metrics):
@@ -15,11 +15,7 @@ class SpeedMetrics(Metrics):
 class Speed(Kind):
     name = "speed"
     roles = (
-        PARAMETERS,
-        Role("setup", "Setup"),
-        Role("data", "Data"),
-        Role("model", "Model"),
-        Role("weights", "Weights"),
+        *NETWORK,
         Role("step", "Step"),
         RECORD,
     )

@@ -10,7 +10,7 @@ from rosetta.kinds.kind import (
     ENERGY,
     GPU_MEMORY,
     MEMORY,
-    PARAMETERS,
+    NETWORK,
     RECORD,
     SETUP,
     WALL,
@@ -46,11 +46,7 @@ class TrainMetrics(Metrics):
 class Train(Kind):
     name = "train"
     roles = (
-        PARAMETERS,
-        Role("setup", "Setup"),
-        Role("data", "Data"),
-        Role("model", "Model"),
-        Role("weights", "Weights"),
+        *NETWORK,
         Role("optimizer", "Loss and optimizer"),
         Role("train", "Training"),
         Role("evaluate", "Evaluation"),
