@@ -4,6 +4,7 @@
 ``environments``: what each holds and takes.
 """
 
+import textwrap
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -17,6 +18,7 @@ from rosetta.report.columns import TaskResults
 from rosetta.report.pages import render
 from rosetta.run import environments
 
+WIDTH = 118  # characters of a line of text
 PAGES = (ROOT / "README.md", ROOT / "environments" / "README.md", ROOT / "docs" / "lessons.md")
 
 
@@ -62,7 +64,11 @@ def _rows(of_tasks: dict[str, TaskResults], folder: str, fastest: int | None, na
         seconds = {row.name: results.task.kind.clocked.sample(column.of(row)).median for row in rows}
         rows = sorted(rows, key=lambda row: seconds[row.name])[:fastest]
     table = tables.overview(replace(results, rows=rows), columns=[column])
-    return "\n\n".join([column.about(), render(table, RESULTS, base), *tables.sources(results)])
+    about, *sources = (
+        textwrap.fill(text, WIDTH, break_long_words=False, break_on_hyphens=False)
+        for text in (column.about(), *tables.sources(results))
+    )
+    return "\n\n".join([about, render(table, RESULTS, base), *sources])
 
 
 def _environments(catalog: Catalog) -> str:
