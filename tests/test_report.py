@@ -281,7 +281,8 @@ def test_blocks_name_what_they_show(monkeypatch, tmp_path):
     monkeypatch.setattr(written, "PAGES", (tmp_path / "page.md",))
     ((_, made),) = written.make(CATALOG).items()
     fastest, named = made.split("[//]: # (end)\n")[:2]
-    assert fastest.count("\n| [") == 3 and named.count("\n| [") == 2 and made.count(column.about()) == 2
+    assert fastest.count("\n| [") == 3 and named.count("\n| [") == 2
+    assert " ".join(made.split()).count(column.about()) == 2  # wherever its lines are broken
     (tmp_path / "page.md").write_text("[//]: # (slowest)\n[//]: # (end)\n")
     with pytest.raises(RosettaError, match="there is no table 'slowest'"):
         written.make(CATALOG)
