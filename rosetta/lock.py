@@ -1,6 +1,7 @@
 """One runner at a time on a checkout: two would spoil each other's times and mix their files."""
 
 import os
+import signal
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -15,13 +16,19 @@ from rosetta.paths import ROOT
 
 
 def alone(what: str, work: Callable[[], int], interrupted: str = "what is finished is kept") -> int:
-    """The exit code of work that no other runner may disturb. Ctrl-C ends it with a line, and exit code 130."""
+    """The exit code of work that no other runner may disturb. Ctrl-C ends it with a line, and exit code 130.
+
+    SIGTERM, as schedulers send it, ends it as orderly.
+    """
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         with only_runner(what):
             return work()
     except KeyboardInterrupt:
         print(f"run_all.py: interrupted; {interrupted}", file=sys.stderr)
         return 130
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 @contextmanager

@@ -21,7 +21,7 @@ MODULES = {
 }
 # From the bottom up: a module or package imports from lower lines alone
 LAYERS = (
-    {"errors", "paths", "naming", "interrupts", "figures", "markdown"},
+    {"errors", "paths", "naming", "figures", "markdown"},
     {"files", "data", "options", "lock", "extras"},
     {"kinds", "blocks"},
     {"tasks", "records"},

@@ -11,7 +11,6 @@ import psutil
 from threadpoolctl import threadpool_limits
 
 from rosetta.errors import SlotLost
-from rosetta.interrupts import terminate_as_interrupt
 from rosetta.run.devices import Slot
 
 NOTICE_S = 0.5  # after which an interrupt is noticed at the latest
@@ -70,7 +69,7 @@ class Workers:
         """
         # NumPy's BLAS would start a thread a processor for each run, and these would wait for work by spinning
         limit = threadpool_limits(None if len(self.slots) == 1 else 1)
-        with limit, terminate_as_interrupt(), ThreadPoolExecutor(len(self.slots)) as pool:
+        with limit, ThreadPoolExecutor(len(self.slots)) as pool:
             waiting = {pool.submit(function, item) for item in items}
             try:
                 while waiting:  # again and again: a signal that comes just as Python begins to wait is noticed after it

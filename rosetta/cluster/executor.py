@@ -14,7 +14,6 @@ from rosetta.batch.batch import Batch, Numbered
 from rosetta.cluster.connection import check, connect
 from rosetta.cluster.member import GPU, RUN, Member, Unfit
 from rosetta.cluster.members import LOOK_S, Members, explained, on_worker
-from rosetta.interrupts import terminate_as_interrupt
 from rosetta.plan import Plan
 from rosetta.records import Record
 from rosetta.run.devices import Slot
@@ -88,14 +87,13 @@ class Cluster:
     def each(self, plans: Numbered, batch: Batch) -> Iterator[Record]:
         self._members.note = batch.screen.note
         self._waiting.extend(RemoteRun(number, plan) for number, plan in plans)
-        with terminate_as_interrupt():
-            try:
-                while self._waiting or self._running:
-                    yield from filter(None, self._step(batch))
-                    time.sleep(LOOK_S)
-            finally:
-                if self._client.status == "running":
-                    self._client.cancel([run.future for run in self._running.values()], force=True)
+        try:
+            while self._waiting or self._running:
+                yield from filter(None, self._step(batch))
+                time.sleep(LOOK_S)
+        finally:
+            if self._client.status == "running":
+                self._client.cancel([run.future for run in self._running.values()], force=True)
 
     def _step(self, batch: Batch) -> Iterator[Record | None]:
         """Deal with what has happened since the last time."""

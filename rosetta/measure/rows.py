@@ -11,7 +11,6 @@ from rich.console import Console
 from rosetta import catalog, data, plan, records
 from rosetta.catalog import Catalog, Row
 from rosetta.errors import RosettaError, Unavailable
-from rosetta.interrupts import terminate_as_interrupt
 from rosetta.measure import keep, tables
 from rosetta.paths import RESULTS, portable
 from rosetta.plan import Plan
@@ -94,22 +93,21 @@ class Measuring:
             os.environ["ROSETTA_DATA"] = str(self.options.data_dir.absolute())
         self.console.print(f"{'row':<22}{heading}", markup=False)
         failed = False
-        with terminate_as_interrupt():
-            for planned in plans:
-                title = self.catalog.label(planned.row)
-                try:
-                    record = blank(planned, self.slot, self.kernels)
-                    record.preset, record.changed, record.status = what, changed or {}, "ok"
-                    for part in work(planned):
-                        record.points = keep.joined(record.points, part.points)
-                        keep.row(record, self.results)
-                        self.console.print(f"{title:<22}{part.line}", markup=False)
-                except Unavailable as reason:
-                    self.console.print(f"{title}: {reason}", style="yellow", markup=False)
-                    failed |= bool(self.options.names)
-                except RosettaError as error:
-                    self.console.print(f"{title}: {error}", style="red", markup=False)
-                    failed = True
+        for planned in plans:
+            title = self.catalog.label(planned.row)
+            try:
+                record = blank(planned, self.slot, self.kernels)
+                record.preset, record.changed, record.status = what, changed or {}, "ok"
+                for part in work(planned):
+                    record.points = keep.joined(record.points, part.points)
+                    keep.row(record, self.results)
+                    self.console.print(f"{title:<22}{part.line}", markup=False)
+            except Unavailable as reason:
+                self.console.print(f"{title}: {reason}", style="yellow", markup=False)
+                failed |= bool(self.options.names)
+            except RosettaError as error:
+                self.console.print(f"{title}: {error}", style="red", markup=False)
+                failed = True
         kept = [record for _, record in records.read_all(self.results)]
         pictures = (
             draw(self.catalog, [record for record in kept if record.preset == what], self.results) if draw else []
