@@ -1,8 +1,10 @@
 """Files that the project reads and writes: a model from TOML or JSON, and text that is there whole or not at all."""
 
+import hashlib
 import os
 import tempfile
 import tomllib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -26,27 +28,25 @@ def load(model: type[Model], file: Path, missing: Model | None = None) -> Model:
 
     Raises RosettaError, which names the file and the first field that is wrong.
     """
+    name = portable(str(file))
     try:
-        text = file.read_text(encoding="utf-8")
+        return parse(model, file.read_text(encoding="utf-8"), name)
     except FileNotFoundError:
         if missing is not None:
             return missing
-        raise RosettaError(f"{portable(str(file))} is not there") from None
-    except (OSError, ValueError) as error:
-        raise _invalid(portable(str(file)), str(error)) from None
-    return parse(model, text, portable(str(file)))
+        raise RosettaError(f"{name} is not there") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise _invalid(name, error) from None
 
 
 def parse(model: type[Model], text: str, name: str) -> Model:
     """The model that a text is, TOML where its ``name`` ends so and JSON otherwise. Raises RosettaError, which names it."""
     try:
         if name.endswith(".toml"):
-            return model.model_validate(tomllib.loads(text))
+            return part(model, tomllib.loads(text), name)
         return model.model_validate_json(text)
-    except tomllib.TOMLDecodeError as error:
-        raise _invalid(name, str(error)) from None
-    except ValidationError as error:
-        raise _invalid(name, reason(error)) from None
+    except (tomllib.TOMLDecodeError, ValidationError) as error:
+        raise _invalid(name, error) from None
 
 
 def part(model: type[Model], data: Any, name: str) -> Model:
@@ -54,7 +54,7 @@ def part(model: type[Model], data: Any, name: str) -> Model:
     try:
         return model.model_validate(data)
     except ValidationError as error:
-        raise _invalid(name, reason(error)) from None
+        raise _invalid(name, error) from None
 
 
 def reason(error: ValidationError) -> str:
@@ -64,8 +64,17 @@ def reason(error: ValidationError) -> str:
     return f"{where}: {first['msg']}" if where else first["msg"]
 
 
-def _invalid(name: str, reason: str) -> RosettaError:
-    return RosettaError(f"{name} is not valid: {reason.splitlines()[0]}; mend or delete it")
+def _invalid(name: str, error: Exception) -> RosettaError:
+    why = reason(error) if isinstance(error, ValidationError) else str(error)
+    return RosettaError(f"{name} is not valid: {why.splitlines()[0]}; mend or delete it")
+
+
+def digest(files: Iterable[Path], base: Path) -> str:
+    """SHA-256 over files and their paths from ``base``."""
+    digest = hashlib.sha256()
+    for file in sorted(files):
+        digest.update(file.relative_to(base).as_posix().encode() + b"\0" + file.read_bytes())
+    return digest.hexdigest()
 
 
 def write(target: Path, model: BaseModel) -> Path:

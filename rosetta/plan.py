@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
+from rosetta import files
 from rosetta.catalog import Catalog, Row, unknown
 from rosetta.errors import RosettaError
 from rosetta.kinds import KINDS, Kind
@@ -25,10 +26,7 @@ def content(path: Path) -> str:
     """SHA-256 of a file, or of the Python files below a folder with their paths."""
     if path.is_file():
         return hashlib.sha256(path.read_bytes()).hexdigest()
-    digest = hashlib.sha256()
-    for file in sorted(path.rglob("*.py")):
-        digest.update(file.relative_to(path).as_posix().encode() + b"\0" + file.read_bytes())
-    return digest.hexdigest()
+    return files.digest(path.rglob("*.py"), path)
 
 
 class Plan(BaseModel):
@@ -125,9 +123,8 @@ def make(
         first = overrides.get("SEED", constants["SEED"])
         changed = {name: value for name, value in overrides.items() if name != "SEED"} | (slot or {})
         for repeat in range(seeds):
-            own = overrides | ({"SEED": first + repeat} if repeat else {})
-            seed = own.get("SEED", constants["SEED"])
-            chosen = task.presets[used] | own
+            seed = first + repeat
+            chosen = task.presets[used] | overrides | ({"SEED": seed} if repeat else {})
             plans.append(
                 Plan(
                     row=row,
@@ -156,8 +153,8 @@ def check(overrides: dict[str, Any], task: Task) -> None:
         usual = constants[name]
         if isinstance(value, str) != isinstance(usual, str) or isinstance(usual, int) and isinstance(value, float):
             raise RosettaError(f"{name} of {task.key} is {usual!r} by itself; it cannot be {value!r}")
-        if name in task.kind.bounded and value > constants[name]:
-            raise RosettaError(f"{name} is {value}, but {task.key} has only {constants[name]}")
+        if name in task.kind.bounded and value > usual:
+            raise RosettaError(f"{name} is {value}, but {task.key} has only {usual}")
 
 
 def cheapest_first(plans: list[Plan], earlier: list[Record]) -> list[tuple[Plan, float]]:

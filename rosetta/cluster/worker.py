@@ -92,13 +92,13 @@ def _run(
 
 
 def _execute(plan: Plan, slot: Slot, python: list[str], watch: Callable[[Progress], None], worker: Worker) -> Run:
-    kernels = Kernels(parse_given(python), here=False)
+    given = parse_given(python)
     watch(Progress("preparing"))
     try:
-        kernels = Kernels(kernels.given)
+        kernels = Kernels(given)
         data.locate_all([plan])
     except RosettaError as error:
-        return not_run(plan, slot, kernels, "failed", str(error))
+        return not_run(plan, slot, Kernels(given, here=False), "failed", str(error))
     # Below Dask's own folder, which it clears away after a worker that was killed
     return execute(plan, slot, kernels, watch, Path(worker.local_directory))
 
@@ -121,8 +121,10 @@ def _check_same(contents: dict[str, str]) -> None:
     ours = checkout.contents()
     if ours["rosetta"] != _loaded:
         ours["rosetta"] = "edited"
-    if reason := checkout.difference(contents, ours):
-        raise Unfit(reason)
+    if parts := " and ".join(f"{name}/" for name in contents if ours.get(name) != contents[name]):
+        raise Unfit(
+            f"its checkout has another {parts} than this one: bring both to one commit and start the worker anew"
+        )
 
 
 @contextmanager
