@@ -67,7 +67,7 @@ class Batch:
             self._prepare(plans, executor)
             with suppress(OSError):
                 self.reserve.write_bytes(b"\0" * RESERVE)
-            with self.screen:
+            with self.screen.live:
                 return list(executor.each(plans, self))
         except KeyboardInterrupt:
             with self._writing:

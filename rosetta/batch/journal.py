@@ -10,6 +10,7 @@ import threading
 import time
 from contextlib import suppress
 from datetime import UTC, datetime
+from itertools import chain, count
 from pathlib import Path
 from typing import Any, Literal
 
@@ -120,32 +121,27 @@ class Journal:
         self.folder, self.status = folder, status
         self._lock, self._due = threading.RLock(), 0.0
         self._later: threading.Timer | None = None
-        self._discarded = False
 
     def begin(self, number: int, where: str) -> None:
         """The run starts, or starts again elsewhere."""
-        line = self.status.lines[number]
-        line.started, line.where = datetime.now(UTC), where
-        line.part = line.note = ""
-        self.renew()
+        self._change(number, started=datetime.now(UTC), where=where, part="", note="")
 
     def progress(self, number: int, progress: Progress) -> None:
-        line = self.status.lines[number]
-        line.state, line.note = progress.state, progress.note
-        line.part = f"{progress.what} {progress.done}/{progress.of}" if progress.of else ""
-        self.renew()
+        part = f"{progress.what} {progress.done}/{progress.of}" if progress.of else ""
+        self._change(number, state=progress.state, note=progress.note, part=part)
 
     def end(self, number: int, record: Record) -> None:
-        line = self.status.lines[number]
-        line.state, line.ended, line.error = record.status, datetime.now(UTC), record.error
-        line.note, line.result = "", result(record)
-        self.renew()
+        now, error = datetime.now(UTC), record.error
+        self._change(number, state=record.status, ended=now, error=error, note="", result=result(record))
 
     def wait(self, number: int) -> None:
         """The run has lost its place and waits for another."""
-        line = self.status.lines[number]
-        line.state, line.started, line.where = "waiting", None, ""
-        self.renew(now=True)
+        self._change(number, state="waiting", started=None, where="")
+
+    def _change(self, number: int, **fields: Any) -> None:
+        for name, value in fields.items():
+            setattr(self.status.lines[number], name, value)
+        self.renew()
 
     def resize(self, slots: int) -> None:
         """There are more places for runs now, or fewer."""
@@ -158,14 +154,12 @@ class Journal:
 
     def discard(self) -> None:
         """Nothing was run: the batch leaves no trace."""
-        self._discarded = True
-        shutil.rmtree(self.folder, ignore_errors=True)
+        with self._lock:
+            shutil.rmtree(self.folder, ignore_errors=True)
 
     def renew(self, now: bool = False) -> None:
         """Write the status: now, or as soon as it is due again. On a full disk it stays as it is."""
         with self._lock:
-            if self._discarded:
-                return
             wait = self._due - time.monotonic()
             if now or wait <= 0:
                 self._write()
@@ -179,7 +173,7 @@ class Journal:
             self._later.cancel()
             self._later = None
         started, temporary = time.monotonic(), self.folder / "status.tmp"
-        with suppress(OSError):
+        with suppress(OSError):  # also where the batch has left no folder
             temporary.write_text(self.status.model_dump_json(by_alias=True), encoding="utf-8")
             os.replace(temporary, self.folder / "status.json")
         now = time.monotonic()
@@ -189,35 +183,25 @@ class Journal:
 def open_new(results: Path, order: Order, lines: list[Line], slots: int) -> Journal:
     """Begin a batch; what killed runners have left of their runs is cleared away."""
     clean(results)
-    started = datetime.now(UTC).replace(microsecond=0)
-    folder = _free(results / FOLDER, started.strftime("%Y%m%d-%H%M%S"))
+    first = results / FOLDER / f"{datetime.now(UTC):%Y%m%d-%H%M%S}"
+    folders = chain([first], (first.with_name(f"{first.name}-{number}") for number in count(2)))
+    folder = next(folder for folder in folders if not folder.exists())  # two batches may begin within a second
     files.write(folder / "order.json", order)
-    return _journal(folder, started, lines, slots)
+    return _journal(folder, lines, slots)
 
 
 def reopen(folder: Path, lines: list[Line], slots: int) -> Journal:
     """Go on with a batch: the same id, the status begins anew."""
     clean(folder.parent.parent)
-    return _journal(folder, datetime.now(UTC).replace(microsecond=0), lines, slots)
+    return _journal(folder, lines, slots)
 
 
-def _journal(folder: Path, started: datetime, lines: list[Line], slots: int) -> Journal:
-    status = Status(
-        id=folder.name, host=socket.gethostname(), pid=os.getpid(), started=started, slots=slots, lines=lines
-    )
-    journal = Journal(folder, status)
+def _journal(folder: Path, lines: list[Line], slots: int) -> Journal:
+    started = datetime.now(UTC).replace(microsecond=0)
+    about = {"id": folder.name, "host": socket.gethostname(), "pid": os.getpid(), "started": started}
+    journal = Journal(folder, Status(**about, slots=slots, lines=lines))
     journal.renew(now=True)
     return journal
-
-
-def _free(parent: Path, name: str) -> Path:
-    """A folder that is not there yet; two batches may begin within a second."""
-    number = 1
-    while True:
-        folder = parent / (name if number == 1 else f"{name}-{number}")
-        if not folder.exists():
-            return folder
-        number += 1
 
 
 def clean(results: Path) -> None:

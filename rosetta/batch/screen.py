@@ -1,5 +1,7 @@
 """What a person sees of a batch: a live table in a terminal, plain lines elsewhere."""
 
+from contextlib import nullcontext
+
 from rich.console import Console
 from rich.live import Live
 from rich.table import Table
@@ -8,20 +10,16 @@ from rich.text import Text
 from rosetta.batch.journal import Line, Status
 from rosetta.figures import clock
 
-STYLES = {
-    "ok": "green",
-    "skipped": "yellow",
-    "waiting": "dim",
-    "failed": "red",
-    "crashed": "red",
-    "timeout": "red",
-    "diverged": "red",
-}
+BAD = ("failed", "crashed", "timeout", "diverged")
+STYLES = {"ok": "green", "skipped": "yellow", "waiting": "dim"} | dict.fromkeys(BAD, "red")
 ROOM = 5  # lines of the terminal that are not the table's: heading, caption, what the shell wants
 
 
 class Screen:
-    """Shows a batch from its status. Use as a context; ``progress`` and ``end`` take the number of the line that changed."""
+    """Shows a batch from its status, in a terminal while the context ``live`` lasts.
+
+    ``progress`` and ``end`` take the number of the line that changed.
+    """
 
     def __init__(self, status: Status, console: Console):
         self.status, self.console = status, console
@@ -29,17 +27,8 @@ class Screen:
         self.live = (
             Live(get_renderable=lambda: table(self.status, console.height), console=console, refresh_per_second=2)
             if console.is_terminal
-            else None
+            else nullcontext()
         )
-
-    def __enter__(self) -> "Screen":
-        if self.live:
-            self.live.start()
-        return self
-
-    def __exit__(self, *_) -> None:
-        if self.live:
-            self.live.stop()
 
     def progress(self, number: int) -> None:
         line = self.status.lines[number]
@@ -51,21 +40,17 @@ class Screen:
 
     def note(self, text: str) -> None:
         """Something about the batch as a whole, as a line of its own."""
-        self.console.print(Text(text, "yellow"), highlight=False, soft_wrap=True)
+        self.console.print(Text(text, "yellow"), soft_wrap=True)
 
     def _say(self, number: int, what: str) -> None:
         """One plain line, where there is no live table."""
-        if self.live is not None or self._said.get(number) == what:
+        if self.console.is_terminal or self._said.get(number) == what:
             return
         self._said[number] = what
         line, several = self.status.lines[number], self.status.slots > 1
         where = f" on {line.where}" if several and line.where else ""
-        self.console.print(
-            f"[{number + 1}/{len(self.status.lines)}] {line.row}{where}: {what}  ({clock(line.elapsed_s or 0)})",
-            markup=False,
-            highlight=False,
-            soft_wrap=True,
-        )
+        text = f"[{number + 1}/{len(self.status.lines)}] {line.row}{where}: {what}  ({clock(line.elapsed_s or 0)})"
+        self.console.print(Text(text), soft_wrap=True)
 
 
 def table(status: Status, height: int) -> Table:

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.live import Live
+from rich.text import Text
 
 from rosetta.batch import journal
-from rosetta.batch.journal import Status
 from rosetta.batch.screen import ROOM, table
 from rosetta.paths import RESULTS
 
@@ -29,21 +29,12 @@ def watch(name: str, out: Path | None) -> int:
             console.print(table(status, len(status.lines) + ROOM))
     except KeyboardInterrupt:
         return 0
-    return _ending(journal.read_status(folder), out, console)
-
-
-def _ending(status: Status, out: Path | None, console: Console) -> int:
-    """The runner may have ended the batch after the status was read and before it was looked for: the newest status counts."""
+    status = journal.read_status(folder)  # the runner may have ended the batch before it was looked for
     missing = len(status.lines) - status.done
     if status.alive() is not False or not missing:
         return 0
     where = f" --out {out}" if out else ""
     reason = "was interrupted" if status.ended else "has lost its runner"
-    console.print(
-        f"batch {status.id} {reason}, {missing} runs are missing; go on with: run_all.py resume {status.id}{where}",
-        style="red",
-        markup=False,
-        highlight=False,
-        soft_wrap=True,
-    )
+    text = f"batch {status.id} {reason}, {missing} runs are missing; go on with: run_all.py resume {status.id}{where}"
+    console.print(Text(text, "red"), soft_wrap=True)
     return 1

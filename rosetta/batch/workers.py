@@ -45,22 +45,16 @@ class Workers:
             raise CancelledError
         slot = self._free.get()
         while reason := slot.lost():
-            if self._is_last(slot):
-                self._free.put(slot)
-                raise SlotLost(reason)
+            with self._lock:
+                if len(self.slots) == 1:
+                    self._free.put(slot)
+                    raise SlotLost(reason)
+                self.slots = [other for other in self.slots if other is not slot]
             slot = self._free.get()
         try:
             yield slot
         finally:
             self._free.put(slot)
-
-    def _is_last(self, slot: Slot) -> bool:
-        """Take a lost slot out, unless it is the only one left."""
-        with self._lock:
-            if len(self.slots) > 1:
-                self.slots = [other for other in self.slots if other is not slot]
-                return False
-            return True
 
     def each(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
         """The function's results in the order in which they come.

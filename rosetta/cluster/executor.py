@@ -3,14 +3,14 @@
 import time
 import uuid
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
-from rosetta.batch.batch import Batch, Numbered
+from rosetta.batch.batch import Batch, Executor, Numbered
 from rosetta.cluster.connection import check, connect
 from rosetta.cluster.member import GPU, RUN, Member, Unfit
 from rosetta.cluster.members import LOOK_S, Members, explained, on_worker
@@ -18,7 +18,6 @@ from rosetta.plan import Plan
 from rosetta.records import Record
 from rosetta.run.devices import Slot
 from rosetta.run.execute import Progress, Run, new_folder, not_run
-from rosetta.run.installer import Tell
 from rosetta.run.kernels import Kernels, parse_given
 
 ATTEMPTS = 2  # a run that kills its worker must not go through the whole cluster
@@ -44,9 +43,10 @@ class RemoteRun:
         return len(self.lost_on) + 1
 
 
-class Cluster:
+class Cluster(Executor, AbstractContextManager):
     """An executor of batches. Use as a context; raises RosettaError where no scheduler or no usable worker is found.
 
+    It checks and prepares nothing: each worker looks for the user's data and interpreters, and makes its environments.
     where: the scheduler's address, or the file that it has written. data_dir: on the workers.
     python: the user's interpreters, as ``--python`` takes them, on the workers too. note: tells the user something in a line.
     """
@@ -68,21 +68,12 @@ class Cluster:
             self._client.close(timeout=5)
             raise
 
-    def __enter__(self) -> "Cluster":
-        return self
-
     def __exit__(self, *_) -> None:
         self._client.close(timeout=5)
 
     @property
     def slots(self) -> list[Slot]:
         return [member.slot for member in self._members.present.values()]
-
-    def check(self, plans: Iterable[Plan]) -> None:
-        """Nothing: what the user gave is looked for on each worker."""
-
-    def prepare(self, plans: Numbered, folder: Path, tell: Tell) -> None:
-        """Nothing: each worker finds its data and makes its environments when a run asks for them."""
 
     def each(self, plans: Numbered, batch: Batch) -> Iterator[Record]:
         self._members.note = batch.screen.note
