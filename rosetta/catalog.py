@@ -114,12 +114,10 @@ class Catalog:
             raise unknown("framework", framework, {row.framework for row in rows})
         if variant == "*]":
             return own
-        if variant:
-            found = [row for row in own if row.name == rest]
-            if not found:
-                raise unknown("variant", rest, {row.name for row in own})
-        else:
-            found = [row for row in own if row.variant is None] or own
+        found = [row for row in own if row.name == rest]
+        if variant and not found:
+            raise unknown("variant", rest, {row.name for row in own})
+        found = found or own
         in_tasks = list(dict.fromkeys(row.task for row in found))
         if len(in_tasks) > 1:
             examples = " or ".join(f"{task}/{rest}" for task in in_tasks)

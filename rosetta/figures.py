@@ -57,11 +57,10 @@ class Unit:
         """
         if sample is None:
             return ""
-        notes = []
-        if len(sample) > 1:
-            notes.append(f"{self.number(sample.low)} - {self.number(sample.high)}")
-        if len(sample) > 1 or of not in (None, len(sample)):
-            notes.append(f"n = {len(sample)}" + (f" of {of}" if of not in (None, len(sample)) else ""))
+        notes = [f"{self.number(sample.low)} - {self.number(sample.high)}"] if len(sample) > 1 else []
+        some = f" of {of}" if of not in (None, len(sample)) else ""
+        if notes or some:
+            notes.append(f"n = {len(sample)}{some}")
         return self.one(sample.median) + (f" ({', '.join(notes)})" if notes else "")
 
 

@@ -39,8 +39,9 @@ def only_runner(what: str) -> Iterator[None]:
     try:
         lock.acquire()
     except Timeout:
+        told = f" ({owner.read_text(encoding='utf-8')})" if owner.is_file() else ""
         raise RosettaError(
-            f"another run_all.py is at work in this checkout{_told(owner)}: wait for it, or follow it with run_all.py watch"
+            f"another run_all.py is at work in this checkout{told}: wait for it, or follow it with run_all.py watch"
         ) from None
     try:
         with suppress(OSError):  # a full disk does not keep anybody from working
@@ -48,10 +49,3 @@ def only_runner(what: str) -> Iterator[None]:
         yield
     finally:
         lock.release()
-
-
-def _told(owner: Path) -> str:
-    try:
-        return f" ({owner.read_text(encoding='utf-8')})"
-    except OSError:
-        return ""

@@ -219,11 +219,9 @@ def find(results: Path, name: str) -> Path:
     known = sorted(file.parent.name for file in (results / FOLDER).glob("*/order.json"))
     if not known:
         raise RosettaError(f"there is no batch below {results.name}/: start one with run_all.py run")
-    if name == "last":
-        return results / FOLDER / known[-1]
-    if name not in known:
+    if name not in ("last", *known):
         raise RosettaError(f"there is no batch {name}; the latest are: {', '.join(known[-3:])}")
-    return results / FOLDER / name
+    return results / FOLDER / (known[-1] if name == "last" else name)
 
 
 def read_order(folder: Path) -> Order:

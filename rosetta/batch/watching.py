@@ -11,8 +11,6 @@ from rosetta.batch import journal
 from rosetta.batch.screen import ROOM, table
 from rosetta.paths import RESULTS
 
-RENEW_S = 0.5
-
 
 def watch(name: str, out: Path | None) -> int:
     """Show a batch until it ends, or once where there is no terminal. Exit code 1 if it ended without all its runs."""
@@ -22,7 +20,7 @@ def watch(name: str, out: Path | None) -> int:
         if console.is_terminal:
             with Live(table(status, console.height), console=console, auto_refresh=False) as live:
                 while status.alive() is not False:
-                    time.sleep(RENEW_S)
+                    time.sleep(journal.RENEW_S)
                     status = journal.read_status(folder)
                     live.update(table(status, console.height), refresh=True)
         else:

@@ -89,8 +89,7 @@ class Members:
 
         def wait() -> None:
             try:
-                arguments = self.contents, self.gpu
-                answer = self._client.run(on_worker("greet"), *arguments, workers=[address])[address]
+                answer = self._client.run(on_worker("greet"), self.contents, self.gpu, workers=[address])[address]
             except Exception as error:
                 answer = error
             self._news.put((address, answer))
