@@ -7,12 +7,13 @@ from urllib.parse import urlsplit
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
+from markupsafe import Markup
 
 # A file of the repository and the fragment of the link -> an address; None where there is nothing to lead to
 Resolve = Callable[[Path, str], str | None]
 
 
-def markup(text: str, folder: Path, resolve: Resolve) -> str:
+def markup(text: str, folder: Path, resolve: Resolve) -> Markup:
     """folder: where the text's own links start from."""
     parser = MarkdownIt("commonmark", {"html": False}).enable("table")
     tokens = parser.parse(text)
@@ -21,7 +22,7 @@ def markup(text: str, folder: Path, resolve: Resolve) -> str:
             token.attrSet("id", anchor(following.content))
         for child in token.children or []:
             _relink(child, folder, resolve)
-    return parser.renderer.render(tokens, parser.options, {})
+    return Markup(parser.renderer.render(tokens, parser.options, {}))
 
 
 def anchor(heading: str) -> str:
