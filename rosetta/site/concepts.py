@@ -44,9 +44,8 @@ def excerpts(program: Program, concept: str) -> list[Excerpt]:
     """Where a program expresses a concept. Raises RosettaError for a marker that no line has any more."""
     found = []
     for section in program.sections:
-        lines = _lines(program, section, section.concepts.get(concept, []))
-        if lines:
-            found.append(Excerpt(section.role, "\n".join(lines)))
+        if texts := section.concepts.get(concept):
+            found.append(Excerpt(section.role, "\n".join(_lines(program, section, texts))))
     return found
 
 

@@ -84,9 +84,11 @@ def _executed(pages: Pages, content: TaskContent, record: Record, folder: Path, 
 
 def _most_telling(own: list[Record]) -> Record | None:
     """Of the runs that left an executed notebook the longest on real data, and of those the newest."""
-    there = [one for one in own if one.status == "ok" and one.notebook.executed and one.preset in PRESETS]
-    order = lambda one: (not one.dataset.synthetic, PRESETS.index(one.preset), one.started)  # noqa: E731
-    return max(there, key=order, default=None)
+    return max(
+        (record for record in own if record.status == "ok" and record.notebook.executed),
+        key=lambda record: (not record.dataset.synthetic, PRESETS.index(record.preset), record.started),
+        default=None,
+    )
 
 
 def _installed(rows: list[Row]) -> list[tuple[Environment, str, str]]:

@@ -2,7 +2,7 @@
 
 import html
 import re
-from collections.abc import Iterable
+from collections.abc import Collection
 
 from markupsafe import Markup
 from pygments import highlight
@@ -13,9 +13,8 @@ PLAIN_NAME = re.compile(r'<span class="n">(\w+)</span>')
 _lexer, _formatter = PythonLexer(stripnl=False, ensurenl=False), HtmlFormatter(nowrap=True)
 
 
-def lines(code: str, constants: Iterable[str] = (), definition: str = "") -> list[Markup]:
+def lines(code: str, constants: Collection[str] = (), definition: str = "") -> list[Markup]:
     """Each line of Python as HTML. constants: names that link to ``definition#name``."""
-    constants = set(constants)
 
     def linked(match: re.Match) -> str:
         name = match[1]

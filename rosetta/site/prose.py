@@ -19,15 +19,11 @@ def markup(text: str, folder: Path, resolve: Resolve) -> Markup:
     tokens = parser.parse(text)
     for token, following in zip(tokens, [*tokens[1:], None]):
         if token.type == "heading_open":
-            token.attrSet("id", anchor(following.content))
+            words = re.sub(r"[^\w\- ]", "", following.content.lower())
+            token.attrSet("id", words.replace(" ", "-"))  # what links to the heading name it by, as GitHub makes it
         for child in token.children or []:
             _relink(child, folder, resolve)
     return Markup(parser.renderer.render(tokens, parser.options, {}))
-
-
-def anchor(heading: str) -> str:
-    """What links to a heading name it by: as GitHub makes it of the words."""
-    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
 def _relink(token: Token, folder: Path, resolve: Resolve) -> None:

@@ -1,7 +1,5 @@
 """The results pages: the tables of ``results.md`` and ``results/<task>.md``, with cells that sort and lead to their records."""
 
-from pathlib import Path
-
 from rosetta.paths import ROOT
 from rosetta.report import charts, pictures, tables
 from rosetta.report.charts import Picture
@@ -27,7 +25,7 @@ def _pictures(pages: Pages, content: TaskContent, column: Column) -> list[tuple[
     """The pictures of a column, each with its address."""
     drawn = []
     for picture in charts.draw(content.results.rows, column):
-        href = Path(pictures.FOLDER, pictures.file_name(column, picture.chart)).as_posix()
+        href = pictures.address(column, picture.chart)
         pages.save(href, picture.svg)
         drawn.append((href, picture))
     return drawn
