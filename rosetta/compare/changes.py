@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from rosetta.compare.comparison import BETTER, OUTCOMES, WORSE, Change, Comparison
+from rosetta.compare.comparison import BETTER, OUTCOMES, WORSE, Comparison
 
 COLOURS = {WORSE: "red", BETTER: "green"}
 LINES = 12  # at the end of a batch; the rest is counted
@@ -15,7 +15,7 @@ LINES = 12  # at the end of a batch; the rest is counted
 def show(comparison: Comparison, console: Console) -> None:
     """A table for each column in which something changed, and the sum."""
     for place, changes in groupby(comparison.changes, key=lambda change: change.place):
-        console.print(str(place), style="bold", markup=False, highlight=False)
+        console.print(", ".join(place), style="bold", markup=False, highlight=False)
         table = Table(box=None, pad_edge=False)
         for heading in ("", "row", "", "before", "after", "why"):
             table.add_column(heading, overflow="fold")
@@ -35,7 +35,9 @@ def tell(comparison: Comparison, console: Console) -> None:
     if changes:
         console.print("changed beyond noise since the earlier records of this machine:")
         for change in changes[:LINES]:
-            console.print(Text(f"  {_line(change)}", COLOURS[change.outcome]), soft_wrap=True)
+            why = f" ({change.why})" if change.why else ""
+            line = f"  {change.row} {change.outcome}: {change.quantity} {change.before} -> {change.after}{why}"
+            console.print(Text(line, COLOURS[change.outcome]), soft_wrap=True)
         if len(changes) > LINES:
             console.print(f"  and {len(changes) - LINES} more", highlight=False)
     elif comparison.rows:
@@ -43,7 +45,3 @@ def tell(comparison: Comparison, console: Console) -> None:
             f"nothing changed beyond noise since the earlier records of this machine ({comparison.rows} rows compared)",
             highlight=False,
         )
-
-
-def _line(change: Change) -> str:
-    return f"{change.row} {change.outcome}: {change.quantity} {change.before} -> {change.after}{f' ({change.why})' if change.why else ''}"

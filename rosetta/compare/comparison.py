@@ -19,17 +19,7 @@ STANDARD_ERRORS = 3  # of a share that a single run has, either way
 WORSE, BETTER, NEW, GONE, OTHER = "worse", "better", "new", "gone", "not comparable"
 OUTCOMES = (WORSE, BETTER, NEW, GONE, OTHER)
 
-
-@dataclass(frozen=True, order=True)
-class Place:
-    """A column of a task's table."""
-
-    machine: str
-    task: str
-    column: str
-
-    def __str__(self) -> str:
-        return f"{self.machine}, {self.task}, {self.column}"
+Place = tuple[str, str, str]  # machine, task, and column of the task's table
 
 
 @dataclass(frozen=True)
@@ -93,7 +83,7 @@ def _sides(records: Iterable[Record]) -> dict[tuple[Place, str], Side]:
     groups: dict[tuple[Place, str], list[Record]] = {}
     for record in records:
         if record.preset in PRESETS:
-            place = Place(record.machine.name, record.task, record.column)
+            place = (record.machine.name, record.task, record.column)
             groups.setdefault((place, record.name), []).append(record)
     return {key: Side(group) for key, group in groups.items()}
 

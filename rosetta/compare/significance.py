@@ -12,17 +12,12 @@ from math import comb, erfc, inf, sqrt
 from rosetta.figures import Sample
 
 P_VALUE = 0.01
-ALONE = 3  # a single run has no spread: it must change by that many times as much
+ALONE = 3  # a single run has no spread: it must change by that many times as much, 1.3 for 1.1
 EXACT = 400  # products of sample sizes up to which the test's distribution is counted out
 
 
 def ratio(before: float, after: float) -> float:
     return after / before if before else (1.0 if after == before else inf)
-
-
-def larger(factor: float) -> float:
-    """The factor for a single run on either side: 1.3 for 1.1."""
-    return 1 + ALONE * (factor - 1)
 
 
 def apart(before: Sample, after: Sample, factor: float) -> str | None:
@@ -34,7 +29,7 @@ def apart(before: Sample, after: Sample, factor: float) -> str | None:
     if fewer > 1 and 2 / comb(len(before) + len(after), fewer) < P_VALUE:
         p = mann_whitney(before.values, after.values)
         return f"p = {p:.1g}" if p < P_VALUE else None
-    needed = factor if fewer > 1 else larger(factor)
+    needed = factor if fewer > 1 else 1 + ALONE * (factor - 1)
     gap = ratio(before.high, after.low) if change > 1 else ratio(after.high, before.low)
     if gap <= needed:
         return None

@@ -22,14 +22,14 @@ class Source:
 
 def read(name: str) -> Source:
     """The records of a folder, or of a revision where there is no folder of that name. Raises RosettaError for neither."""
-    source = _folder(Path(name)) if Path(name).is_dir() else _revision(name)
+    folder = Path(name)
+    if folder.is_dir():
+        source = Source(str(folder), [record for _, record in records.read_all(folder)])
+    else:
+        source = _revision(name)
     if not source.records:
         raise RosettaError(f"there is no record in {source.title}: a results folder holds MACHINE/TASK/PRESET/ROW.json")
     return source
-
-
-def _folder(folder: Path) -> Source:
-    return Source(str(folder), [record for _, record in records.read_all(folder)])
 
 
 def _revision(name: str) -> Source:

@@ -1,6 +1,5 @@
 """Draws the charts of a kind from one column, as SVG that is the same for the same records. Needs the optional extra ``site``."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from io import StringIO
 
@@ -31,6 +30,7 @@ WIDTH = 8.0  # inches
 MAIN, OTHERS = "#0b57a4", ("#c2560c", "#2e7d32", "#6a1b9a")  # the last series of a chart, and those before it
 
 Runs = list[tuple[Row, list[Record]]]
+Drawn = tuple[list[tuple[Row, float]], Figure]  # with the value of each row that stands for it in words
 
 
 @dataclass(frozen=True)
@@ -47,11 +47,15 @@ def draw(rows: list[Row], column: Column) -> list[Picture]:
     present = [(row, column.of(row)) for row in rows if column.of(row)]
     pictures = []
     for chart in column.task.kind.charts:
-        made = (_dots if isinstance(chart, Dots) else _curves)(chart, present)
-        if made:
-            values, svg = made
-            shown = ", ".join(f"{row.title} {value:.3g}" for row, value in values)
-            pictures.append(Picture(chart, f"{column.title}, {_subject(chart)}: {shown}.", svg))
+        with rc_context(STYLE):
+            drawn = (_dots if isinstance(chart, Dots) else _curves)(chart, present)
+            if drawn:
+                values, figure = drawn
+                shown = ", ".join(f"{row.title} {value:.3g}" for row, value in values)
+                svg = StringIO()
+                figure.savefig(svg, format="svg", metadata={"Date": None})
+                alt = f"{column.title}, {_subject(chart)}: {shown}."
+                pictures.append(Picture(chart, alt, svg.getvalue()))
     return pictures
 
 
@@ -61,7 +65,7 @@ def _subject(chart: Dots | Curves) -> str:
     return chart.axis if len(chart.series) == 1 else f"{chart.series[-1].label}, {chart.axis}"
 
 
-def _dots(chart: Dots, present: Runs) -> tuple[list[tuple[Row, float]], str] | None:
+def _dots(chart: Dots, present: Runs) -> Drawn | None:
     """A line a row that has the last series: from its smallest to its largest value, with the median of each series on it."""
     samples = [
         (row, [Sample.of(series.of(run.metrics) for run in runs) for series in chart.series]) for row, runs in present
@@ -69,51 +73,49 @@ def _dots(chart: Dots, present: Runs) -> tuple[list[tuple[Row, float]], str] | N
     samples = [(row, of_series) for row, of_series in samples if of_series[-1]]
     if not samples:
         return None
-
-    def plot(axes: Axes) -> None:
-        for place, (_, (*others, main)) in enumerate(samples):
-            axes.plot([main.low, main.high], [place, place], color=MAIN, linewidth=3, alpha=0.4)
-            for series, colour, sample in zip(chart.series, OTHERS, others):
-                if sample:
-                    label = "" if place else series.label
-                    axes.plot(sample.median, place, "o", markerfacecolor="none", color=colour, label=label)
-            axes.plot(main.median, place, "o", color=MAIN, label="" if place else chart.series[-1].label)
-        if chart.logarithmic:
-            axes.set_xscale("log")
-            axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-            halves = FuncFormatter(lambda value, _: f"{value:g}" if f"{value:g}"[0] in "25" else "")
-            axes.xaxis.set_minor_formatter(halves)
-        else:
-            axes.set_xlim(left=0)
-        axes.set_xlabel(chart.axis)
-        axes.set_yticks(range(len(samples)), [row.title for row, _ in samples])
-        axes.invert_yaxis()
-        if len(chart.series) > 1:
-            axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=len(chart.series), frameon=False)
-
     height = 0.26 * len(samples) + (1.1 if len(chart.series) > 1 else 0.7)
-    return [(row, of_series[-1].median) for row, of_series in samples], _svg(plot, height)
+    figure = Figure(figsize=(WIDTH, height), layout="constrained")
+    axes = figure.add_subplot()
+    for place, (_, (*others, main)) in enumerate(samples):
+        axes.plot([main.low, main.high], [place, place], color=MAIN, linewidth=3, alpha=0.4)
+        for series, colour, sample in zip(chart.series, OTHERS, others):
+            if sample:
+                label = "" if place else series.label
+                axes.plot(sample.median, place, "o", markerfacecolor="none", color=colour, label=label)
+        axes.plot(main.median, place, "o", color=MAIN, label="" if place else chart.series[-1].label)
+    if chart.logarithmic:
+        axes.set_xscale("log")
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        halves = FuncFormatter(lambda value, _: f"{value:g}" if f"{value:g}"[0] in "25" else "")
+        axes.xaxis.set_minor_formatter(halves)
+    else:
+        axes.set_xlim(left=0)
+    axes.set_xlabel(chart.axis)
+    axes.set_yticks(range(len(samples)), [row.title for row, _ in samples])
+    axes.invert_yaxis()
+    if len(chart.series) > 1:
+        axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=len(chart.series), frameon=False)
+    return [(row, of_series[-1].median) for row, of_series in samples], figure
 
 
-def _curves(chart: Curves, present: Runs) -> tuple[list[tuple[Row, float]], str] | None:
+def _curves(chart: Curves, present: Runs) -> Drawn | None:
     """A panel for each series that a run has, and in it a curve a run, by number from 1 on."""
     first = chart.series[0]
     long = [(row, runs) for row, runs in present if len(first.of(runs[0].metrics)) >= chart.least]
     shown = [series for series in chart.series if any(series.of(run.metrics) for _, runs in long for run in runs)]
     if not shown:
         return None
-
-    def plot(*panels: Axes) -> None:
-        for axes, series in zip(panels, shown):
-            _lines(axes, series, long)
-            axes.set_xlabel(chart.axis)
-            axes.set_ylabel(series.label)
-            if series.share:
-                axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0, symbol=" %"))
-        panels[0].legend(frameon=False)
-
+    figure = Figure(figsize=(WIDTH, 3.2), layout="constrained")
+    panels = figure.subplots(1, len(shown), squeeze=False)[0]
+    for axes, series in zip(panels, shown):
+        _lines(axes, series, long)
+        axes.set_xlabel(chart.axis)
+        axes.set_ylabel(series.label)
+        if series.share:
+            axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0, symbol=" %"))
+    panels[0].legend(frameon=False)
     ends = [(row, first.of(runs[0].metrics)[-1]) for row, runs in long]
-    return [(row, end) for row, end in ends if end is not None], _svg(plot, 3.2, len(shown))
+    return [(row, end) for row, end in ends if end is not None], figure
 
 
 def _lines(axes: Axes, series: Series, present: Runs) -> None:
@@ -124,12 +126,3 @@ def _lines(axes: Axes, series: Series, present: Runs) -> None:
             if points:
                 label = row.title if record is runs[0] else ""
                 axes.plot(*zip(*points), color=f"C{number % 10}", label=label, marker=".")
-
-
-def _svg(plot: Callable[..., None], height: float, panels: int = 1) -> str:
-    with rc_context(STYLE):
-        figure = Figure(figsize=(WIDTH, height), layout="constrained")
-        plot(*(figure.add_subplot(1, panels, panel + 1) for panel in range(panels)))
-        text = StringIO()
-        figure.savefig(text, format="svg", metadata={"Date": None})
-    return text.getvalue()

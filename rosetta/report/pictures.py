@@ -8,17 +8,18 @@ from rosetta.catalog import Catalog
 from rosetta.kinds.kind import Curves, Dots
 from rosetta.report.columns import Column, TaskResults
 
-FOLDER = "pictures"  # below a results folder
+FOLDER = "pictures"
 
 
-def file_name(column: Column, chart: Dots | Curves) -> str:
+def address(column: Column, chart: Dots | Curves) -> str:
+    """Where a picture is, below a results folder and on the site."""
     words = f"{column.task.key} {column.title} {chart.name}".lower()
-    return re.sub(r"[^a-z0-9_]+", "-", words) + ".svg"
+    return f"{FOLDER}/{re.sub(r'[^a-z0-9_]+', '-', words)}.svg"
 
 
 def drawn(results: Path, column: Column) -> list[tuple[Dots | Curves, Path]]:
     """The pictures of a column that are there."""
-    named = [(chart, results / FOLDER / file_name(column, chart)) for chart in column.task.kind.charts]
+    named = [(chart, results / address(column, chart)) for chart in column.task.kind.charts]
     return [(chart, file) for chart, file in named if file.is_file()]
 
 
@@ -32,7 +33,7 @@ def draw(catalog: Catalog, results: Path) -> list[Path]:
         task = TaskResults.of(catalog, key, every)
         for column in task.columns:
             for picture in charts.draw(task.rows, column):
-                written.append(results / FOLDER / file_name(column, picture.chart))
+                written.append(results / address(column, picture.chart))
                 files.write_atomically(written[-1], picture.svg)
     for old in set((results / FOLDER).glob("*.svg")) - set(written):
         old.unlink()

@@ -1,6 +1,6 @@
 """The tables of a task's results. Each is made once; Markdown and the site write its cells and resolve what they lead to."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from rosetta.catalog import Row
 from rosetta.figures import Sample
@@ -33,7 +33,7 @@ class Table:
 
     title: str
     headings: list[str]
-    rows: list[list[Cell]] = field(default_factory=list)
+    rows: list[list[Cell]]
 
 
 def overview(results: TaskResults, badges: dict[str, Cell] | None = None, columns: list[Column] | None = None) -> Table:

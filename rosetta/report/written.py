@@ -10,16 +10,18 @@ from functools import partial
 from pathlib import Path
 
 from rosetta import blocks, files, markdown, records
-from rosetta.catalog import Catalog, Row
+from rosetta.catalog import Catalog
 from rosetta.errors import RosettaError
 from rosetta.paths import ENVIRONMENTS, RESULTS, ROOT
 from rosetta.report import tables
-from rosetta.report.columns import TaskResults
+from rosetta.report.columns import Column, TaskResults
 from rosetta.report.pages import render
 from rosetta.run import environments
 
 WIDTH = 118  # characters of a line of text
 PAGES = (ROOT / "README.md", ROOT / "environments" / "README.md", ROOT / "docs" / "lessons.md")
+
+Columns = dict[str, tuple[TaskResults, Column]]  # by the folder of their records
 
 
 def write(catalog: Catalog) -> list[Path]:
@@ -33,32 +35,32 @@ def write(catalog: Catalog) -> list[Path]:
 def make(catalog: Catalog) -> dict[Path, str]:
     """The pages with their blocks made anew."""
     every = [record for _, record in records.read_all(RESULTS)]
-    of_tasks = {key: TaskResults.of(catalog, key, every) for key in catalog.tasks}
+    tasks = [TaskResults.of(catalog, key, every) for key in catalog.tasks]
+    columns = {column.folder: (results, column) for results in tasks for column in results.columns}
     pages = {}
     for page in PAGES:
         text = page.read_text(encoding="utf-8")
-        made = {name: partial(_table, name, catalog, of_tasks, page.parent) for name in blocks.names(text)}
+        made = {name: partial(_table, name, catalog, columns, page.parent) for name in blocks.names(text)}
         pages[page] = blocks.fill(text, made)
     return pages
 
 
-def _table(name: str, catalog: Catalog, of_tasks: dict[str, TaskResults], base: Path) -> str:
+def _table(name: str, catalog: Catalog, columns: Columns, base: Path) -> str:
     match name.split():
         case ["environments"]:
             return _environments(catalog)
         case ["fastest", number, folder]:
-            return _rows(of_tasks, folder, int(number), [], base)
+            return _rows(columns, folder, int(number), [], base)
         case ["rows", folder, *names]:
-            return _rows(of_tasks, folder, None, names, base)
+            return _rows(columns, folder, None, names, base)
     raise RosettaError(f"there is no table {name!r}: see rosetta/report/written.py")
 
 
-def _rows(of_tasks: dict[str, TaskResults], folder: str, fastest: int | None, names: list[str], base: Path) -> str:
+def _rows(columns: Columns, folder: str, fastest: int | None, names: list[str], base: Path) -> str:
     """Rows of one column: the ``fastest`` of them in their order, or the named ones."""
-    columns = [(results, column) for results in of_tasks.values() for column in results.columns]
-    results, column = next((pair for pair in columns if pair[1].folder == folder), (None, None))
-    if column is None:
+    if folder not in columns:
         return ""
+    results, column = columns[folder]
     rows = [row for row in results.rows if (row.name in names if names else column.of(row))]
     if fastest:
         seconds = {row.name: results.task.kind.clocked.sample(column.of(row)).median for row in rows}
@@ -72,9 +74,13 @@ def _rows(of_tasks: dict[str, TaskResults], folder: str, fastest: int | None, na
 
 
 def _environments(catalog: Catalog) -> str:
+    rows = catalog.rows()
+    plain = {(row.task, row.framework, row.environment) for row in rows if row.variant is None}
+    # A variant says nothing more of an environment than the framework's plain row in it
+    rows = [row for row in rows if row.variant is None or (row.task, row.framework, row.environment) not in plain]
     body, loaded = [], [environments.load(file.parent.name) for file in sorted(ENVIRONMENTS.glob("*/environment.toml"))]
     for environment in loaded:
-        titles = dict.fromkeys(row.title for row in catalog.rows() if _tells(row, environment.name, catalog))
+        titles = dict.fromkeys(row.title for row in rows if row.environment == environment.name)
         recipe = environment.recipe
         sizes = [f"{size:g} GB" for size in (recipe.disk_gb, recipe.download_gb)]
         body.append([f"`{environment.name}`", recipe.python, "; ".join(titles) or "no row", *sizes])
@@ -82,14 +88,3 @@ def _environments(catalog: Catalog) -> str:
     body.append(["all", "", "", *(f"{size:.1f} GB" for size in sums)])
     headings = ["environment", "Python", "rows", "disk", "download"]
     return markdown.table(headings, body, [False, False, False, True, True])
-
-
-def _tells(row: Row, environment: str, catalog: Catalog) -> bool:
-    """Whether a row says more of an environment than the framework's plain row in it."""
-    return row.environment == environment and not (
-        row.variant
-        and any(
-            other.framework == row.framework and other.variant is None and other.environment == environment
-            for other in catalog.rows(row.task)
-        )
-    )

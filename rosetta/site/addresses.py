@@ -1,10 +1,9 @@
 """Where everything is on the site. Addresses start at its root unless they are made ``relative`` to a page."""
 
-import os
 from pathlib import Path
 from urllib.parse import quote
 
-from rosetta import records
+from rosetta import markdown, records
 from rosetta.catalog import Row
 from rosetta.paths import NOTEBOOKS, RESULTS, ROOT
 from rosetta.records import Record
@@ -87,4 +86,4 @@ def relative(target: str, href: str) -> str:
     if "://" in target:
         return target
     path, mark, fragment = target.partition("#")
-    return Path(os.path.relpath(path, Path(href).parent)).as_posix() + mark + fragment
+    return markdown.link(Path(path), Path(href).parent) + mark + fragment

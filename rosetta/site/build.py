@@ -2,22 +2,22 @@
 
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from rosetta import catalog as catalogs
 from rosetta import records
-from rosetta.catalog import Catalog, Framework
+from rosetta.catalog import Catalog
 from rosetta.errors import RosettaError
 from rosetta.measure.tables import PAGE as SPEED
 from rosetta.measure.tables import Tables
 from rosetta.paths import RESULTS, ROOT
 from rosetta.report.tables import Cell
-from rosetta.site import addresses, compare, concept_table, frameworks, network, results
+from rosetta.site import addresses, frameworks, results, task_pages
 from rosetta.site.content import TaskContent
-from rosetta.site.pages import NAME, Link, Pages, home
+from rosetta.site.pages import NAME, Pages, home
 from rosetta.verify import conformance, kinds
 from rosetta.verify import page as conformance_page
 
@@ -39,23 +39,24 @@ def write(out: Path, folder: Path, repository: str | None) -> Path:
         )
         shutil.copytree(ASSETS, new / "assets")
         for content in contents:
-            compare.write(pages, content)
-            concept_table.write(pages, content)
-            network.write(pages, content)
+            task_pages.write_compare(pages, content)
+            task_pages.write_concepts(pages, content)
+            task_pages.write_network(pages, content)
             for key in content.frameworks:
                 others = [other for other in contents if key in other.frameworks and other is not content]
                 frameworks.write(pages, content, key, others, folder)
             for record in content.results.records:
                 frameworks.write_record(pages, content, record, folder)
-            _document(pages, *_conformance(catalog, content.key, folder), "Conformance", content)
+            proofs = RESULTS / "conformance" / f"{content.key}.md"
+            _document(pages, proofs, conformance_page.page(catalog, content.key, folder), "Conformance", content)
         results.write(pages, contents)
         documents = [
             _document(pages, file, file.read_text(encoding="utf-8"), "Proof" if file.stem == "same-network" else "")
             for file in sorted((ROOT / "docs").glob("*.md"))
             if file.name != "README.md"  # the pages' index
         ]
-        documents.append(_document(pages, RESULTS / SPEED, Tables(catalog, every, folder).text(), ""))
-        _index(pages, contents, documents)
+        documents.append(_document(pages, RESULTS / SPEED, Tables(catalog, every, folder).text()))
+        pages.write(addresses.INDEX, "index.html", NAME, "Tasks", contents=contents, documents=documents)
     return out / addresses.INDEX
 
 
@@ -77,16 +78,14 @@ def _replaced(out: Path) -> Iterator[Path]:
         raise RosettaError(f"{out} is not empty and holds no earlier site: name another folder with --to")
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
-        new = Path(tempfile.mkdtemp(dir=out.parent, prefix=f".{out.name}."))
-        try:
+        with TemporaryDirectory(dir=out.parent, prefix=f".{out.name}.", ignore_cleanup_errors=True) as folder:
+            new = Path(folder)
             (new / MARK).touch()
             yield new
             new.chmod(0o755)  # temporary folders are their owner's alone
             if out.exists():
                 shutil.rmtree(out)
             new.rename(out)
-        finally:
-            shutil.rmtree(new, ignore_errors=True)
     except OSError as error:
         raise RosettaError(f"cannot write {out}: {error.strerror or error}") from None
 
@@ -99,36 +98,10 @@ def _git(*arguments: str) -> str | None:
     return done.stdout.strip()
 
 
-def _conformance(catalog: Catalog, key: str, folder: Path) -> tuple[Path, str]:
-    """The page of these records, and the file of the repository that it stands for."""
-    return RESULTS / "conformance" / f"{key}.md", conformance_page.page(catalog, key, folder)
-
-
-def _document(pages: Pages, source: Path, text: str, here: str, content: TaskContent | None = None) -> Link:
-    """A page of Markdown."""
+def _document(
+    pages: Pages, source: Path, text: str, here: str = "", content: TaskContent | None = None
+) -> tuple[str, str]:
+    """A page of Markdown; returns its title and address."""
     href, title = addresses.of_file(source), text.partition("\n")[0].removeprefix("# ")
-    body = pages.markup(text, source, href)
-    pages.write(href, "document.html", title, here, content and content.task, body=body)
-    return Link(title, href)
-
-
-def _index(pages: Pages, contents: list[TaskContent], documents: list[Link]) -> None:
-    tasks = [
-        {
-            "task": content.task,
-            "pages": {folder: addresses.of_task(folder, content.key) for folder in addresses.OF_TASKS},
-            "n_concepts": len(content.concepts),
-            "n_rows": len(content.rows),
-            "n_proven": sum(badge.badge == "good" for badge in content.badges.values()),
-            "frameworks": [
-                (addresses.framework(content.key, key), framework.title, _years(framework))
-                for key, framework in content.frameworks.items()
-            ],
-        }
-        for content in contents
-    ]
-    pages.write(addresses.INDEX, "index.html", NAME, "Tasks", tasks=tasks, documents=documents)
-
-
-def _years(framework: Framework) -> str:
-    return f"{framework.released} - {framework.retired}" if framework.retired else f"since {framework.released}"
+    pages.write(href, "document.html", title, here, content, text=text, base=source.parent)
+    return title, href

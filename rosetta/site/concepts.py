@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from textwrap import dedent
 
@@ -43,9 +44,8 @@ def excerpts(program: Program, concept: str) -> list[Excerpt]:
     """Where a program expresses a concept. Raises RosettaError for a marker that no line has any more."""
     found = []
     for section in program.sections:
-        lines = _lines(program, section, section.concepts.get(concept, []))
-        if lines:
-            found.append(Excerpt(section.role, "\n".join(lines)))
+        if texts := section.concepts.get(concept):
+            found.append(Excerpt(section.role, "\n".join(_lines(program, section, texts))))
     return found
 
 
@@ -56,18 +56,15 @@ def _lines(program: Program, section: Section, texts: list[str]) -> list[str]:
         raise RosettaError(
             f"{program.path.name}: no line of the cell {section.role} has the text {gone[0]!r} of its marker"
         )
-    # Lines that do not follow each other keep no common indentation: each is dedented by itself
-    numbers = [number for number, line in enumerate(code) if any(text in line for text in texts)]
-    groups: list[list[int]] = []
-    for number in numbers:
-        if groups and number == groups[-1][-1] + 1:
-            groups[-1].append(number)
-        else:
-            groups.append([number])
-    found = [line for group in groups for line in dedent("\n".join(code[number] for number in group)).split("\n")]
+    found = []
+    for marked, lines in groupby(code, key=lambda line: any(text in line for text in texts)):
+        if marked:  # lines that do not follow each other keep no common indentation
+            found += dedent("\n".join(lines)).split("\n")
     return [ALIGNED.sub("  #", line) for line in found]
 
 
-def unknown(program: Program, known: dict[str, Concept]) -> list[str]:
-    """Concepts that a program marks and the task does not list."""
-    return sorted({name for section in program.sections for name in section.concepts} - set(known))
+def check(program: Program, known: dict[str, Concept]) -> None:
+    """Raises RosettaError for concepts that a program marks and the task does not list."""
+    strange = sorted({name for section in program.sections for name in section.concepts} - set(known))
+    if strange:
+        raise RosettaError(f"{program.path.name} marks concepts that concepts.toml does not have: {', '.join(strange)}")

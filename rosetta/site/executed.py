@@ -1,7 +1,7 @@
 """Executed notebooks as HTML, by nbconvert; what their outputs contain is sanitised: no script runs and nothing is fetched."""
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import bleach
@@ -31,12 +31,9 @@ def body(file: Path, markup: Callable[[str], str]) -> Markup:
 def _exporter() -> HTMLExporter:
     exporter = HTMLExporter(template_name="basic", sanitize_html=True)
     exporter.exclude_input_prompt = exporter.exclude_output_prompt = exporter.exclude_anchor_links = True
-    exporter.register_filter("clean_html", _clean)  # nbconvert's own knows no headings
+    clean = partial(bleach.clean, tags=TAGS, attributes=_allowed, protocols={"http", "https", "mailto", "data"})
+    exporter.register_filter("clean_html", clean)  # nbconvert's own knows no headings
     return exporter
-
-
-def _clean(html: str) -> str:
-    return bleach.clean(html, tags=TAGS, attributes=_allowed, protocols={"http", "https", "mailto", "data"})
 
 
 def _allowed(tag: str, name: str, value: str) -> bool:

@@ -2,8 +2,9 @@
 
 import html
 import re
-from collections.abc import Iterable
+from collections.abc import Collection
 
+from markupsafe import Markup
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
@@ -12,9 +13,8 @@ PLAIN_NAME = re.compile(r'<span class="n">(\w+)</span>')
 _lexer, _formatter = PythonLexer(stripnl=False, ensurenl=False), HtmlFormatter(nowrap=True)
 
 
-def lines(code: str, constants: Iterable[str] = (), definition: str = "") -> list[str]:
+def lines(code: str, constants: Collection[str] = (), definition: str = "") -> list[Markup]:
     """Each line of Python as HTML. constants: names that link to ``definition#name``."""
-    constants = set(constants)
 
     def linked(match: re.Match) -> str:
         name = match[1]
@@ -22,4 +22,5 @@ def lines(code: str, constants: Iterable[str] = (), definition: str = "") -> lis
             return match[0]
         return f'<a class="n" href="{html.escape(definition)}#{name}">{name}</a>'
 
-    return [PLAIN_NAME.sub(linked, line) for line in highlight(code, _lexer, _formatter).removesuffix("\n").split("\n")]
+    marked = highlight(code, _lexer, _formatter).removesuffix("\n")
+    return [Markup(PLAIN_NAME.sub(linked, line)) for line in marked.split("\n")]

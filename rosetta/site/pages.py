@@ -1,7 +1,6 @@
 """The pages as files: templates, addresses, and where a link between files of the repository leads on the site."""
 
 import re
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,10 +9,11 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from rosetta.paths import ROOT
-from rosetta.site import addresses, prose
-from rosetta.tasks import Task
+from rosetta.site import addresses, highlight, prose
+from rosetta.site.content import TaskContent
 
 NAME = "Deep Learning Rosetta Stone"
+NAVIGATION = {"Tasks": addresses.INDEX, "Results": addresses.OVERVIEW, "Proof": addresses.PROOF}
 GITHUB = re.compile(r"(?:https://|git@|ssh://git@)github\.com[:/](?P<name>[^/]+/[^/]+?)(?:\.git)?/?$")
 
 
@@ -23,22 +23,14 @@ def home(remote: str | None) -> str | None:
     return f"https://github.com/{found['name']}" if found else None
 
 
-@dataclass(frozen=True)
-class Link:
-    title: str
-    href: str
-
-
-@dataclass
 class Pages:
-    """The site below ``out``. repository: address of its home on the web, for links to files that are no page."""
+    """The site below ``out``. repository: address of its home on the web, for links to files that are no page.
 
-    out: Path
-    repository: str | None
-    commit: str | None
-    _templates: Environment = field(init=False)
+    All templates have ``site``, ``to`` (the addresses, from the root of the site) and ``lines`` (of Python, as HTML).
+    """
 
-    def __post_init__(self):
+    def __init__(self, out: Path, repository: str | None, commit: str | None):
+        self.out, self.repository = out, repository
         self._templates = Environment(
             loader=PackageLoader("rosetta.site"),
             autoescape=True,
@@ -46,44 +38,36 @@ class Pages:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        self._templates.globals["site"] = {
-            "name": NAME,
-            "repository": self.repository,
-            "commit": self.commit,
-            "navigation": [
-                Link("Tasks", addresses.INDEX),
-                Link("Results", addresses.OVERVIEW),
-                Link("Proof", addresses.PROOF),
-            ],
-        }
+        found = GITHUB.match(repository or "")
+        colab = f"https://colab.research.google.com/github/{found['name']}/blob/main/" if found else None
+        site = {"name": NAME, "navigation": NAVIGATION, "repository": repository, "commit": commit, "colab": colab}
+        self._templates.globals |= {"site": site, "to": addresses, "lines": highlight.lines}
 
-    @property
-    def colab(self) -> str | None:
-        """Where Colab opens files of the repository; None unless that is on GitHub."""
-        found = GITHUB.match(self.repository or "")
-        return f"https://colab.research.google.com/github/{found['name']}/blob/main/" if found else None
+    def write_of_task(self, folder: str, content: TaskContent, **context: Any) -> None:
+        """A page that each task has one of; its folder has a template of that name."""
+        heading, href = folder.capitalize(), addresses.of_task(folder, content.key)
+        self.write(href, f"{folder}.html", f"{heading}: {content.task.title}", heading, content, **context)
 
     def write(
-        self, href: str, template: str, title: str, here: str = "", task: Task | None = None, **context: Any
+        self, href: str, template: str, title: str, here: str = "", content: TaskContent | None = None, **context: Any
     ) -> None:
         """Render a template to a page. href: of the page, from the root of the site; here: its entry of the navigation.
 
-        task: whose page it is; the navigation then leads to that task's other pages.
+        content: of the task whose page it is; the navigation then leads to that task's other pages.
         """
         context |= {
             "root": addresses.root(href),
             "title": title,
             "here": here,
-            "task": task,
-            "of_task": [Link(folder.capitalize(), addresses.of_task(folder, task.key)) for folder in addresses.OF_TASKS]
-            if task
-            else [],
+            "content": content,
+            "task": content and content.task,
             "address": partial(self._address, href),
+            "markup": partial(self.markup, href=href),
         }
         self.save(href, self._templates.get_template(template).render(context))
 
     def _address(self, href: str, target: Any) -> str | None:
-        """What a table's cell leads to, seen from a page."""
+        """What a table's cell leads to, or an address from the root of the site, seen from a page."""
         found = addresses.of_target(target)
         return found and addresses.relative(found, href)
 
@@ -92,9 +76,9 @@ class Pages:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text, encoding="utf-8")
 
-    def markup(self, text: str, source: Path, href: str) -> Markup:
-        """Markdown of a file as HTML for the page at href."""
-        return Markup(prose.markup(text, source.parent, partial(self._resolve, href)))
+    def markup(self, text: str, folder: Path, href: str) -> Markup:
+        """Markdown of a file in this folder as HTML for the page at href."""
+        return prose.markup(text, folder, partial(self._resolve, href))
 
     def _resolve(self, href: str, file: Path, fragment: str) -> str | None:
         """The address, seen from a page, of what a file of the repository became; None where it is nowhere."""

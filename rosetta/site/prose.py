@@ -7,26 +7,23 @@ from urllib.parse import urlsplit
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
+from markupsafe import Markup
 
 # A file of the repository and the fragment of the link -> an address; None where there is nothing to lead to
 Resolve = Callable[[Path, str], str | None]
 
 
-def markup(text: str, folder: Path, resolve: Resolve) -> str:
+def markup(text: str, folder: Path, resolve: Resolve) -> Markup:
     """folder: where the text's own links start from."""
     parser = MarkdownIt("commonmark", {"html": False}).enable("table")
     tokens = parser.parse(text)
     for token, following in zip(tokens, [*tokens[1:], None]):
         if token.type == "heading_open":
-            token.attrSet("id", anchor(following.content))
+            words = re.sub(r"[^\w\- ]", "", following.content.lower())
+            token.attrSet("id", words.replace(" ", "-"))  # what links to the heading name it by, as GitHub makes it
         for child in token.children or []:
             _relink(child, folder, resolve)
-    return parser.renderer.render(tokens, parser.options, {})
-
-
-def anchor(heading: str) -> str:
-    """What links to a heading name it by: as GitHub makes it of the words."""
-    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+    return Markup(parser.renderer.render(tokens, parser.options, {}))
 
 
 def _relink(token: Token, folder: Path, resolve: Resolve) -> None:
