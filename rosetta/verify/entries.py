@@ -35,7 +35,7 @@ def judge(row: Row, probe: Prober, reference: Reference, gpu: bool) -> tuple[lis
     for name in wanted:
         if name in mine:
             _compare(second, name, mine[name], wanted[name])
-    return [first.finding(), second.finding()], outputs
+    return [first.finding, second.finding], outputs
 
 
 def _compare(judge: Judge, name: str, mine: np.ndarray, wanted: np.ndarray) -> None:

@@ -132,11 +132,11 @@ def of_trained(outputs: Outputs, reference: Reference, tolerances: dict, size: S
         return failed((1, 3, 4), outputs.error)
     metrics, first = outputs.record.metrics, Judge(1)
     if not levels.weights(first, outputs.weights, metrics.parameters, reference.network):
-        return [first.finding(), *failed((3, 4), "the weights are not those of this network")]
+        return [first.finding, *failed((3, 4), "the weights are not those of this network")]
     expected, losses = reference.trained()
     probabilities, labels = reference.tested(outputs.weights, BATCH, size.n_test)
     return [
-        first.finding(),
+        first.finding,
         forward(outputs.outputs, probabilities, labels, metrics.accuracy, tolerances),
         training(outputs.weights, metrics.loss, reference.start, expected, losses, tolerances),
     ]
@@ -172,27 +172,27 @@ def initial(fresh: dict, bound, tolerances: dict) -> Finding:
         variance = np.abs((scaled**2).mean() - 1 / 3) / np.sqrt(4 / 45 / scaled.size)
         for quantity, value in (("bound", excess), ("mean", mean), ("variance", variance)):
             judge.at_most(quantity, value, f"{name} is not uniform within its bound, by its {quantity}")
-    return judge.finding()
+    return judge.finding
 
 
 def forward(mine, reference, labels, accuracy: float | None, tolerances: dict) -> Finding:
     """Level 3: the notebook's test probabilities are the reference's with the same weights, and its accuracy is theirs."""
     judge = Judge(3, tolerances)
     _same_probabilities(judge, mine, reference)
-    if judge.reason is None:
+    if judge.finding.passed:
         hits = float((np.argmax(mine, axis=1) == labels).mean())
         difference = abs(hits - (accuracy or 0.0))
         judge.at_most("accuracy", difference, "the accuracy is not that of the probabilities", 0.5 / len(labels))
-    return judge.finding()
+    return judge.finding
 
 
 def training(mine: dict, losses: list, start: dict, reference: dict, expected: list, tolerances: dict) -> Finding:
     """Level 4: after a few steps from the same start, the losses and every tensor are the reference's."""
     judge = Judge(4, tolerances)
-    losses = np.array([np.nan if loss is None else loss for loss in losses])
+    losses = np.array(losses, float)  # None becomes NaN
     if losses.shape != (len(expected),):
         judge.fail(f"{len(losses)} steps instead of {len(expected)}")
-        return judge.finding()
+        return judge.finding
     judge.at_most("loss", np.abs(losses - expected).max(), "the losses differ")
     for name in reference:
         judge.at_most("weights", _distance(mine[name], reference[name], reference[name]), f"{name} differs")
@@ -204,7 +204,7 @@ def training(mine: dict, losses: list, start: dict, reference: dict, expected: l
         if reference[name].ndim > 1
     ]
     judge.at_most("update", float(np.median(changes)), "the change of the weights differs")
-    return judge.finding()
+    return judge.finding
 
 
 def dropout(losses: list, expected, mine, reference, tolerances: dict) -> Finding:
@@ -213,10 +213,10 @@ def dropout(losses: list, expected, mine, reference, tolerances: dict) -> Findin
     losses: of many steps on the same examples at a learning rate of 0; expected: the reference's, with random masks.
     """
     judge = Judge(5, tolerances)
-    losses = np.array([np.nan if loss is None else loss for loss in losses])
+    losses = np.array(losses, float)  # None becomes NaN
     if len(losses) < 2:
         judge.fail(f"only {len(losses)} steps")
-        return judge.finding()
+        return judge.finding
     spread, wanted = losses.std(ddof=1), expected.std(ddof=1)
     shift = abs(losses.mean() - expected.mean()) / (wanted * np.sqrt(1 / len(losses) + 1 / len(expected)))
     # the logarithm of a standard deviation from n normal numbers has a standard error of 1 / sqrt(2 n)
@@ -225,7 +225,7 @@ def dropout(losses: list, expected, mine, reference, tolerances: dict) -> Findin
     judge.at_most("mean", shift, f"mean loss {losses.mean():.4f} instead of {expected.mean():.4f}, in sigmas")
     judge.at_most("spread", scatter, f"losses scatter by {spread:.4f} instead of {wanted:.4f}, in sigmas")
     _same_probabilities(judge, mine, reference)
-    return judge.finding()
+    return judge.finding
 
 
 def _same_probabilities(judge: Judge, mine, reference) -> None:

@@ -22,7 +22,7 @@ def fresh():
 def weights(exported, count):
     judge = Judge(1)
     fits = levels.weights(judge, exported, count, network)
-    return fits, judge.finding()
+    return fits, judge.finding
 
 
 def test_weights_that_fit(fresh):
