@@ -135,14 +135,11 @@ class Setting:
 def _line(head: str, found: Conformance, kind: str) -> Text:
     if found.skipped:
         return Text(f"{head}skipped: {found.skipped}", "yellow")
-    failures = [
-        f"level {finding.level} ({proof(kind).LEVELS[finding.level]}): {finding.reason}"
-        for finding in found.findings
-        if not finding.passed
-    ]
-    return (
-        Text(head + "FAILED " + "; ".join(failures), "red") if failures else Text(f"{head}ok  ({found.seconds:.0f} s)")
-    )
+    if found.passed:
+        return Text(f"{head}ok  ({found.seconds:.0f} s)")
+    levels = proof(kind).LEVELS
+    failures = [f"level {finding.level} ({levels[finding.level]}): {finding.reason}" for finding in found.failed]
+    return Text(f"{head}FAILED {'; '.join(failures)}", "red")
 
 
 def _table(kind: str, lines: list[page.Line]) -> Table:
