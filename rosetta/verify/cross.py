@@ -31,14 +31,14 @@ class Matrix(Strict):
     hits: list[list[int | None]]  # None: that run failed
     errors: list[str] = []
 
-    def spread(self, i: int) -> int | None:
-        """The largest difference, in examples, between the rows that evaluate the weights of row i; None where one failed."""
-        hits = self.hits[i]
-        return None if None in hits else max(hits) - min(hits)
+    @property
+    def spreads(self) -> list[int | None]:
+        """The largest difference, in examples, between the rows that evaluate the weights of each; None where one failed."""
+        return [None if None in hits else max(hits) - min(hits) for hits in self.hits]
 
     @property
     def passed(self) -> bool:
-        return all((spread := self.spread(i)) is not None and spread <= ALLOWED for i in range(len(self.rows)))
+        return all(spread is not None and spread <= ALLOWED for spread in self.spreads)
 
 
 def make(
@@ -92,7 +92,7 @@ def section(matrix: Matrix, titles: dict[str, str]) -> list[str]:
     names = [titles.get(name, name) for name in matrix.rows]
     body = [
         [name, *("failed" if hits is None else f"{hits:,}" for hits in line), "" if spread is None else f"{spread}"]
-        for name, line, spread in zip(names, matrix.hits, map(matrix.spread, range(len(names))))
+        for name, line, spread in zip(names, matrix.hits, matrix.spreads)
     ]
     verdict = "All agree" if matrix.passed else "**They do not agree**"
     examples = f"{matrix.n_test:,} {'SYNTHETIC ' if matrix.synthetic else ''}test examples"

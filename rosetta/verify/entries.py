@@ -16,9 +16,8 @@ __all__ = ["COLUMNS", "LEVELS", "SAVED", "TOLERANCES", "Reference", "judge"]
 
 LEVELS = {1: "answered", 2: "answers"}
 COLUMNS = {1: (), 2: ("answer",)}
-TOLERANCES = {
-    "answer": 1e-5
-}  # level 2: largest difference, relative to the answer's largest number where that is above 1
+# Level 2: largest difference, relative to the answer's largest number where that is above 1
+TOLERANCES = {"answer": 1e-5}
 SAVED = ("answers.npz",)
 
 

@@ -108,8 +108,8 @@ def _looser(lines: list[Line]) -> list[str]:
 
 
 def _measured(line: Conformance, quantity: str) -> str:
-    values = [finding.measured.get(quantity) for finding in line.findings]
-    return f"{max(values):.1e}" if (values := [value for value in values if value is not None]) else ""
+    values = [value for finding in line.findings if (value := finding.measured.get(quantity)) is not None]
+    return f"{max(values):.1e}" if values else ""
 
 
 def _failures(lines: list[Line], levels: dict[int, str]) -> list[str]:

@@ -41,24 +41,21 @@ SAVED = ("weights.npz", "outputs.npy")
 STEPS, BATCH = 3, 64  # of ``trained``
 # More than there are examples: the batch is a short one, where frameworks pad or divide by the wrong number
 BATCHSIZE = 96
-DROP_STEPS, DROP_BATCH, DROP_N_TEST = 100, 8, 100  # of ``dropped``; the test tells whether dropout is off then
+DROP_BATCH = 8  # of ``dropped``
 REFERENCE_STEPS = 200  # as many losses the reference draws to compare with
-N_TEST = 510  # notebooks evaluate up to 500 at once: the last batch is short
 
 
 @dataclass(frozen=True)
 class Size:
     """How much of a row's probes there is."""
 
-    n_test: int
+    n_test: int  # usually more than the 500 that notebooks evaluate at once: the last batch is short
     drop_steps: int
-    n_drop_test: int
+    n_drop_test: int  # the test tells whether dropout is off then
 
-    @classmethod
-    def of(cls, row: Row, gpu: bool) -> "Size":
-        if row.facts.slow_on_cpu and not gpu:  # seconds a step: it shall end in a minute or two
-            return cls(n_test=20, drop_steps=30, n_drop_test=20)
-        return cls(N_TEST, DROP_STEPS, DROP_N_TEST)
+
+USUAL = Size(n_test=510, drop_steps=100, n_drop_test=100)
+SLOW = Size(n_test=20, drop_steps=30, n_drop_test=20)  # where a step takes seconds: it shall end in a minute or two
 
 
 class Reference(probes.Reference):
@@ -107,7 +104,8 @@ class Reference(probes.Reference):
 
 
 def judge(row: Row, probe: Prober, reference: Reference, gpu: bool) -> tuple[list[Finding], Outputs]:
-    size, tolerances = Size.of(row, gpu), levels.tolerances(TOLERANCES, reference.task, row)
+    size = SLOW if row.facts.slow_on_cpu and not gpu else USUAL
+    tolerances = levels.tolerances(TOLERANCES, reference.task, row)
     first = trained(probe, reference, size)
     if first.skipped:
         return [], first
@@ -194,15 +192,13 @@ def training(mine: dict, losses: list, start: dict, reference: dict, expected: l
         judge.fail(f"{len(losses)} steps instead of {len(expected)}")
         return judge.finding
     judge.at_most("loss", np.abs(losses - expected).max(), "the losses differ")
-    for name in reference:
-        judge.at_most("weights", _distance(mine[name], reference[name], reference[name]), f"{name} differs")
+    changes = []
+    for name, wanted in reference.items():
+        judge.at_most("weights", _distance(mine[name], wanted, wanted), f"{name} differs")
+        if wanted.ndim > 1:
+            changes.append(_distance(mine[name], wanted, wanted - start[name]))
     # Steps change a tensor by a thousandth, so what acts on all weights alike hides behind their size. The median, because
     # where pixels of a pooling window tie, frameworks may differ in the gradients of the layers below.
-    changes = [
-        _distance(mine[name], reference[name], reference[name] - start[name])
-        for name in reference
-        if reference[name].ndim > 1
-    ]
     judge.at_most("update", float(np.median(changes)), "the change of the weights differs")
     return judge.finding
 
