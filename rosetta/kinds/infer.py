@@ -18,11 +18,7 @@ class InferMetrics(Metrics):
 
 class Infer(Kind):
     name = "infer"
-    roles = (
-        *NETWORK,
-        Role("predict", "Prediction"),
-        RECORD,
-    )
+    roles = (*NETWORK, Role("predict", "Prediction"), RECORD)
     constants = ("BATCHSIZE", "BATCHES", "SEED")
     metrics = InferMetrics
     timed = SETUP

@@ -59,7 +59,7 @@ class Quantity:
 
     def sample(self, runs) -> Sample | None:
         """The values of records of one experiment, one of each."""
-        return Sample.of(self.of(record.metrics) for record in self._tried(runs))
+        return Sample.of(self.of(record.metrics) for record in runs)
 
     def all(self, runs) -> Sample | None:
         """All values of the records."""
@@ -69,21 +69,18 @@ class Quantity:
 
     def has_column(self, runs) -> bool:
         """Whether a table of these records shows it."""
-        return self.always or bool(self._tried(runs) if self.tried else self.sample(runs))
+        return self.always or self.sample(runs) is not None or self._tried(runs) > 0
 
     def cell(self, runs) -> str:
         """What a table says of it: the median, "" where no run has it."""
-        tried, sample = self._tried(runs), self.sample(runs)
+        sample, tried = self.sample(runs), self._tried(runs)
         if sample is None:
-            return "not reached" if self.tried and tried else ""
-        return (
-            self.unit.all(sample, of=len(tried) if self.tried else None)
-            if self.spread
-            else self.unit.one(sample.median)
-        )
+            return "not reached" if tried else ""
+        return self.unit.all(sample, of=tried or None) if self.spread else self.unit.one(sample.median)
 
-    def _tried(self, runs) -> list:
-        return [record for record in runs if self.tried is None or self.tried(record.metrics)]
+    def _tried(self, runs) -> int:
+        """How many runs looked for it, where some do not."""
+        return sum(self.tried(record.metrics) for record in runs) if self.tried else 0
 
 
 DATA = Quantity("data", lambda metrics: metrics.data_s, SECONDS)

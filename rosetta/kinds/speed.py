@@ -14,11 +14,7 @@ class SpeedMetrics(Metrics):
 
 class Speed(Kind):
     name = "speed"
-    roles = (
-        *NETWORK,
-        Role("step", "Step"),
-        RECORD,
-    )
+    roles = (*NETWORK, Role("step", "Step"), RECORD)
     constants = ("NETWORK", "BATCHSIZE", "PHASE", "WARMUP", "STEPS", "REPEATS", "SEED")
     metrics = SpeedMetrics
     timed = SETUP

@@ -7,13 +7,10 @@ from rosetta.figures import PERCENT, ROUGH, SECONDS, WHOLE
 from rosetta.kinds.kind import (
     BUILD,
     DATA,
-    ENERGY,
-    GPU_MEMORY,
-    MEMORY,
+    MEASURED,
     NETWORK,
     RECORD,
     SETUP,
-    WALL,
     Curves,
     Dots,
     Kind,
@@ -79,10 +76,7 @@ class Train(Kind):
         DATA,
         BUILD,
         Quantity("test", lambda m: m.evaluate_s, SECONDS),
-        WALL,
-        MEMORY,
-        GPU_MEMORY,
-        ENERGY,
+        *MEASURED,
         Quantity("examples/J", lambda m: m.examples_per_j, ROUGH, always=False),
     )
     charts = (

@@ -41,25 +41,24 @@ def verify(names: list[str], options: Options, every: bool = False, drawn: int =
     setting = Setting(names, options)
     kept = {} if names or every else setting.unchanged(drawn)
     due = [row for row in setting.rows if row.full_name not in kept]
-    verified: list[page.Line] = []
+    verified: dict[str, Conformance] = {}
     for row, found in setting.bench.workers.each(setting.verify, due):
-        verified.append((row, found))
+        verified[row.full_name] = found
         setting.reports[row.task].add(found)
         conformance.write(setting.reports[row.task], setting.results, row.task)
         head = f"[{len(verified)}/{len(due)}] {setting.catalog.label(row)}: "
-        setting.console.print(_line(head, found, setting.kind(row)), soft_wrap=True)
+        setting.console.print(_line(head, found, setting.tasks[row.task].kind_name), soft_wrap=True)
     written = [portable(str(page.write(setting.catalog, key, setting.results))) for key in setting.reports]
-    for key in setting.reports:
-        lines = sorted((line for line in verified if line[0].task == key), key=lambda line: due.index(line[0]))
-        if lines:
-            setting.console.print(_table(setting.kind(lines[0][0]), lines))
-    passed, since = len(kept) + sum(found.passed for _, found in verified), ""
+    for key, task in setting.tasks.items():
+        if lines := [(row, verified[row.full_name]) for row in due if row.task == key]:
+            setting.console.print(_table(task.kind_name, lines))
+    passed, since = len(kept) + sum(found.passed for found in verified.values()), ""
     if kept:
         first = min(found.verified for found in kept.values())
         since = f" ({len(kept)} unchanged since {first:%Y-%m-%d}, {len(due)} verified now)"
     on = "SYNTHETIC" if options.synthetic else "real"
     setting.note(f"{passed} of {len(setting.rows)} rows pass all levels{since} on {on} data; {', '.join(written)}")
-    return 0 if all(found.passed or found.skipped and not names for _, found in verified) else 1
+    return 0 if all(found.passed or found.skipped and not names for found in verified.values()) else 1
 
 
 def crossload(names: list[str], sizes: dict[str, int | None], options: Options) -> int:
@@ -68,11 +67,11 @@ def crossload(names: list[str], sizes: dict[str, int | None], options: Options) 
     sizes: N_TRAIN and N_TEST where the user gave them.
     """
     setting = Setting(names, options)
-    if len(setting.reports) > 1:
-        raise RosettaError(f"crossload takes rows of one task, not of {' and '.join(setting.reports)}: give --task")
+    if len(setting.tasks) > 1:
+        raise RosettaError(f"crossload takes rows of one task, not of {' and '.join(setting.tasks)}: give --task")
     if len(setting.rows) < 2:
         raise RosettaError("crossload needs two rows or more")
-    task = setting.catalog.task(setting.rows[0].task)
+    (task,) = setting.tasks.values()
     if not task.kind.trains:
         raise RosettaError(f"{task.key} is of kind {task.kind.name}: its rows train no weights to be exchanged")
     given = {name: size for name, size in sizes.items() if size is not None}
@@ -92,10 +91,10 @@ class Setting:
         self.catalog, self.options, self.console = catalog.load(), options, Console()
         self.rows = self.catalog.select(names, options.task)
         self.results = options.out.absolute() if options.out else RESULTS
-        tasks = {row.task: self.catalog.task(row.task) for row in self.rows}
-        self.reports = {key: conformance.read(self.results, key) for key in tasks}
+        self.tasks = {row.task: self.catalog.task(row.task) for row in self.rows}
+        self.reports = {key: conformance.read(self.results, key) for key in self.tasks}
         if not options.synthetic:
-            for dataset in {task.data for task in tasks.values() if task.data}:
+            for dataset in {task.data for task in self.tasks.values() if task.data}:
                 data.locate(dataset, options.data_dir)
         if options.data_dir:  # kernels inherit it
             os.environ["ROSETTA_DATA"] = str(options.data_dir.absolute())
@@ -103,13 +102,11 @@ class Setting:
         self.bench, self.gpu = Bench(kernels, Workers(slots)), any(slot.on_gpu for slot in slots)
         self.digests, self.references = {}, {}
         for row in self.rows:
-            task, proven, flavour = tasks[row.task], proof(self.kind(row)), row.facts.flavour
+            task, flavour = self.tasks[row.task], row.facts.flavour
+            proven = proof(task.kind_name)
             levels.tolerances(proven.TOLERANCES, task, row)  # what is wrong there is said before anything runs
             self.digests[row.full_name] = digest.of(row, task, kernels, options.synthetic)
             self.references[row.task, flavour] = proven.Reference(task, flavour, options.synthetic)
-
-    def kind(self, row: Row) -> str:
-        return self.catalog.kind(row).name
 
     def verify(self, row: Row) -> tuple[Row, Conformance]:
         reference = self.references[row.task, row.facts.flavour]
@@ -135,14 +132,11 @@ class Setting:
 def _line(head: str, found: Conformance, kind: str) -> Text:
     if found.skipped:
         return Text(f"{head}skipped: {found.skipped}", "yellow")
-    failures = [
-        f"level {finding.level} ({proof(kind).LEVELS[finding.level]}): {finding.reason}"
-        for finding in found.findings
-        if not finding.passed
-    ]
-    return (
-        Text(head + "FAILED " + "; ".join(failures), "red") if failures else Text(f"{head}ok  ({found.seconds:.0f} s)")
-    )
+    if found.passed:
+        return Text(f"{head}ok  ({found.seconds:.0f} s)")
+    levels = proof(kind).LEVELS
+    failures = [f"level {finding.level} ({levels[finding.level]}): {finding.reason}" for finding in found.failed]
+    return Text(f"{head}FAILED {'; '.join(failures)}", "red")
 
 
 def _table(kind: str, lines: list[page.Line]) -> Table:

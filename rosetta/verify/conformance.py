@@ -17,6 +17,7 @@ from rosetta.verify.levels import Finding
 from rosetta.verify.probes import Prober, Reference
 
 SCHEMA = 2
+FROM_RECORD = {"task", "framework", "variant", "commit", "machine", "device", "versions"}  # of the first probe
 
 
 class Conformance(Named, Strict):
@@ -37,8 +38,12 @@ class Conformance(Named, Strict):
     skipped: str | None = None  # why this machine cannot run the row
 
     @property
+    def failed(self) -> list[Finding]:
+        return [finding for finding in self.findings if not finding.passed]
+
+    @property
     def passed(self) -> bool:
-        return bool(self.findings) and all(finding.passed for finding in self.findings)
+        return bool(self.findings) and not self.failed
 
 
 class Report(Strict):
@@ -59,16 +64,10 @@ def verify(row: Row, probe: Prober, reference: Reference, digest: str, gpu: bool
     findings, outputs = proof(reference.task.kind_name).judge(row, probe, reference, gpu)
     record = outputs.record
     return Conformance(
-        task=row.task,
-        framework=row.framework,
-        variant=row.variant,
+        **record.model_dump(include=FROM_RECORD),
         digest=digest,
         verified=started.replace(microsecond=0),
         seconds=round((datetime.now(UTC) - started).total_seconds(), 1),
-        commit=record.commit,
-        machine=record.machine,
-        device=record.device,
-        versions=record.versions,
         synthetic=reference.synthetic,
         findings=findings,
         skipped=record.error if outputs.skipped else None,

@@ -31,14 +31,14 @@ class Matrix(Strict):
     hits: list[list[int | None]]  # None: that run failed
     errors: list[str] = []
 
-    def spread(self, i: int) -> int | None:
-        """The largest difference, in examples, between the rows that evaluate the weights of row i; None where one failed."""
-        hits = self.hits[i]
-        return None if None in hits else max(hits) - min(hits)
+    @property
+    def spreads(self) -> list[int | None]:
+        """The largest difference, in examples, between the rows that evaluate the weights of each; None where one failed."""
+        return [None if None in hits else max(hits) - min(hits) for hits in self.hits]
 
     @property
     def passed(self) -> bool:
-        return all((spread := self.spread(i)) is not None and spread <= ALLOWED for i in range(len(self.rows)))
+        return all(spread is not None and spread <= ALLOWED for spread in self.spreads)
 
 
 def make(
@@ -49,51 +49,42 @@ def make(
     sizes: N_TRAIN and N_TEST where they are not the usual ones.
     """
     constants = task.constants()
-    training = {"EPOCHS": EPOCHS, "N_TRAIN": sizes.get("N_TRAIN", min(N_TRAIN, constants["N_TRAIN"]))}
     n_test = sizes.get("N_TEST", constants["N_TEST"])
-    made, errors = datetime.now(UTC).replace(microsecond=0), []
-    hits: list[list[int | None]] = [[None] * len(rows) for _ in rows]
-    commit = Commit()
-
-    def count(i: int, j: int, outputs: Outputs) -> None:
-        if outputs.error:
-            errors.append(f"{rows[j].name} with the weights of {rows[i].name}: {outputs.error}")
-        else:
-            hits[i][j] = round(outputs.record.metrics.accuracy * n_test)
-        note(errors[-1] if outputs.error else f"{rows[i].name} -> {rows[j].name}: {hits[i][j]:,} of {n_test:,}")
-
+    matrix = Matrix(
+        made=datetime.now(UTC).replace(microsecond=0),
+        commit=Commit(),
+        machine=bench.workers.slots[0].machine,
+        synthetic=synthetic,
+        training={"EPOCHS": EPOCHS, "N_TRAIN": sizes.get("N_TRAIN", min(N_TRAIN, constants["N_TRAIN"]))},
+        n_test=n_test,
+        rows=[row.name for row in rows],
+        hits=[[None] * len(rows) for _ in rows],
+    )
     with TemporaryDirectory(prefix="rosetta-") as folder:
         weights = [Path(folder) / f"{row.stem}.npz" for row in rows]
 
-        def train(i: int) -> tuple[int, Outputs]:
-            return i, bench.prober(rows[i], task, synthetic)(training | {"N_TEST": n_test})
-
-        for i, outputs in bench.workers.each(train, range(len(rows))):
-            commit = outputs.record.commit
-            count(i, i, outputs)
-            if outputs.weights is not None:
-                save_weights(weights[i], outputs.weights)
-
-        def evaluate(pair: tuple[int, int]) -> tuple[int, int, Outputs]:
+        def probe(pair: tuple[int, int]) -> tuple[int, int, Outputs]:
+            """Row i trains where it meets itself; any other row j evaluates its weights."""
             i, j = pair
-            parameters = EVALUATION | {"INITIAL_WEIGHTS": str(weights[i]), "N_TEST": n_test}
-            return i, j, bench.prober(rows[j], task, synthetic)(parameters)
+            own = matrix.training if i == j else EVALUATION | {"INITIAL_WEIGHTS": str(weights[i])}
+            return i, j, bench.prober(rows[j], task, synthetic)(own | {"N_TEST": n_test})
 
-        trained = [i for i in range(len(rows)) if weights[i].is_file()]
-        pairs = [(i, j) for i in trained for j in range(len(rows)) if i != j]
-        for i, j, outputs in bench.workers.each(evaluate, pairs):
-            count(i, j, outputs)
-    return Matrix(
-        made=made,
-        commit=commit,
-        machine=bench.workers.slots[0].machine,
-        synthetic=synthetic,
-        training=training,
-        n_test=n_test,
-        rows=[row.name for row in rows],
-        hits=hits,
-        errors=errors,
-    )
+        def run(pairs: list[tuple[int, int]]) -> None:
+            for i, j, outputs in bench.workers.each(probe, pairs):
+                matrix.commit = outputs.record.commit
+                if outputs.error:
+                    matrix.errors.append(f"{rows[j].name} with the weights of {rows[i].name}: {outputs.error}")
+                    note(matrix.errors[-1])
+                    continue
+                hits = matrix.hits[i][j] = round(outputs.record.metrics.accuracy * n_test)
+                note(f"{rows[i].name} -> {rows[j].name}: {hits:,} of {n_test:,}")
+                if i == j:
+                    save_weights(weights[i], outputs.weights)
+
+        numbers = range(len(rows))
+        run([(i, i) for i in numbers])
+        run([(i, j) for i in numbers for j in numbers if i != j and weights[i].is_file()])
+    return matrix
 
 
 def section(matrix: Matrix, titles: dict[str, str]) -> list[str]:
@@ -101,7 +92,7 @@ def section(matrix: Matrix, titles: dict[str, str]) -> list[str]:
     names = [titles.get(name, name) for name in matrix.rows]
     body = [
         [name, *("failed" if hits is None else f"{hits:,}" for hits in line), "" if spread is None else f"{spread}"]
-        for name, line, spread in zip(names, matrix.hits, map(matrix.spread, range(len(names))))
+        for name, line, spread in zip(names, matrix.hits, matrix.spreads)
     ]
     verdict = "All agree" if matrix.passed else "**They do not agree**"
     examples = f"{matrix.n_test:,} {'SYNTHETIC ' if matrix.synthetic else ''}test examples"

@@ -9,9 +9,11 @@ from pathlib import Path
 
 from rosetta.catalog import Row
 from rosetta.paths import ROOT
+from rosetta.plan import content
 from rosetta.run.kernels import Kernels
 from rosetta.tasks import Task
 
+_sha256 = cache(content)
 FETCHING = "common/data/download.py"  # it decides nothing: what is downloaded has a SHA-256 of its own
 IMPORT = re.compile(r"^\s*(?:from|import) ((?:common|rosetta\.verify)\b[\w.]*)(?: import ([\w, ]+))?", re.MULTILINE)
 
@@ -33,7 +35,7 @@ def of(row: Row, task: Task, kernels: Kernels, synthetic: bool) -> str:
         task.tolerances,
         synthetic,
         kernels.fingerprint(row.environment),
-        {file: _sha256(file) for file in files},
+        {file: _sha256(ROOT / file) for file in files},
     ]
     return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()
 
@@ -65,8 +67,3 @@ def _imported(text: str) -> Iterator[str]:
 @cache
 def _text(file: str) -> str:
     return (ROOT / file).read_text(encoding="utf-8")
-
-
-@cache
-def _sha256(file: str) -> str:
-    return hashlib.sha256(_text(file).encode()).hexdigest()

@@ -16,9 +16,8 @@ __all__ = ["COLUMNS", "LEVELS", "SAVED", "TOLERANCES", "Reference", "judge"]
 
 LEVELS = {1: "answered", 2: "answers"}
 COLUMNS = {1: (), 2: ("answer",)}
-TOLERANCES = {
-    "answer": 1e-5
-}  # level 2: largest difference, relative to the answer's largest number where that is above 1
+# Level 2: largest difference, relative to the answer's largest number where that is above 1
+TOLERANCES = {"answer": 1e-5}
 SAVED = ("answers.npz",)
 
 
@@ -35,7 +34,7 @@ def judge(row: Row, probe: Prober, reference: Reference, gpu: bool) -> tuple[lis
     for name in wanted:
         if name in mine:
             _compare(second, name, mine[name], wanted[name])
-    return [first.finding(), second.finding()], outputs
+    return [first.finding, second.finding], outputs
 
 
 def _compare(judge: Judge, name: str, mine: np.ndarray, wanted: np.ndarray) -> None:

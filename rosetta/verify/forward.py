@@ -40,7 +40,7 @@ def judge(row: Row, probe: Prober, reference: Reference, passes: Iterable[Pass])
             return [] if outputs.skipped else failed((1, 3), f"{one.name}{outputs.error}"), left
         first.place = third.place = one.name
         _judge(first, third, one, start, outputs, reference.synthetic)
-    return [first.finding(), third.finding()], left
+    return [first.finding, third.finding], left
 
 
 def _judge(first: Judge, third: Judge, one: Pass, start: dict, outputs: Outputs, synthetic: bool) -> None:

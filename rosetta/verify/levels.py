@@ -1,7 +1,5 @@
 """What the proofs of all kinds share: findings, the judge that collects them, and the level of weights."""
 
-from dataclasses import dataclass, field
-
 import numpy as np
 
 from common.weights import WeightsError, check_weights
@@ -22,38 +20,27 @@ class Finding(Strict):
     reason: str | None = None  # why it failed, in one line
 
 
-@dataclass
 class Judge:
-    """Collects the measurements of one level, the largest of each quantity, and the first reason to fail it."""
+    """Collects in ``finding`` the measurements of one level, the largest of each quantity, and the first reason to fail it."""
 
-    level: int
-    tolerances: dict[str, float] = field(default_factory=dict)
-    place: str = ""  # what is looked at now, in front of the reason
-    measured: dict[str, float | None] = field(default_factory=dict)
-    allowed: dict[str, float] = field(default_factory=dict)
-    reason: str | None = None
+    def __init__(self, level: int, tolerances: dict[str, float] | None = None):
+        self.finding = Finding(level=level, passed=True)
+        self.tolerances = tolerances or {}
+        self.place = ""  # what is looked at now, in front of the reason
 
     def fail(self, reason: str) -> None:
-        self.reason = self.reason or self.place + reason
+        if self.finding.passed:
+            self.finding.passed, self.finding.reason = False, self.place + reason
 
     def at_most(self, quantity: str, value: float, what: str, tolerance: float | None = None) -> None:
         """Note a measured difference; one that is larger than its tolerance, or no number, fails the level."""
         limit = self.tolerances[quantity] if tolerance is None else tolerance
-        largest = self.measured.get(quantity, 0.0)
+        largest = self.finding.measured.get(quantity, 0.0)
         known = largest is not None and np.isfinite(value)
-        self.measured[quantity] = max(float(value), largest) if known else None
-        self.allowed[quantity] = limit
+        self.finding.measured[quantity] = max(float(value), largest) if known else None
+        self.finding.tolerances[quantity] = limit
         if not value <= limit:
             self.fail(f"{what}: {value:.2g}, allowed {limit:.2g}")
-
-    def finding(self) -> Finding:
-        return Finding(
-            level=self.level,
-            passed=self.reason is None,
-            measured=self.measured,
-            tolerances=self.allowed,
-            reason=self.reason,
-        )
 
 
 def failed(levels: tuple[int, ...], reason: str) -> list[Finding]:
@@ -80,7 +67,7 @@ def weights(judge: Judge, exported: dict, counted: int | None, network) -> bool:
         check_weights(exported, network.WEIGHT_SHAPES)
     except WeightsError as error:
         judge.fail(str(error))
-    fits = judge.reason is None
+    fits = judge.finding.passed
     judge.at_most("count", abs((counted or 0) - expected), f"{counted} parameters instead of {expected}", tolerance=0)
     return fits
 

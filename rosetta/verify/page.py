@@ -1,9 +1,11 @@
 """Writes ``results/conformance/<task>.md``: a pure function of the catalog and of what was verified and cross-loaded."""
 
+from itertools import chain
 from pathlib import Path
 
-from rosetta import files, markdown
+from rosetta import files
 from rosetta.catalog import Catalog, Row
+from rosetta.markdown import escape, table
 from rosetta.verify import conformance, cross
 from rosetta.verify.conformance import Conformance
 from rosetta.verify.kinds import proof
@@ -33,27 +35,25 @@ def page(catalog: Catalog, task: str, results: Path) -> str:
     parts = [f"# Conformance: {known.title}", INTRODUCTION.format(task=task)]
     parts += _verified(known.kind.name, lines, len(rows)) if lines else ["Nothing is verified yet."]
     if report.matrix:
-        parts += cross.section(report.matrix, {row.name: markdown.escape(row.title) for row in rows})
+        parts += cross.section(report.matrix, {row.name: escape(row.title) for row in rows})
     return "\n\n".join(part.strip("\n") for part in parts) + "\n"
 
 
 def _verified(kind: str, lines: list[Line], expected: int) -> list[str]:
-    levels = proof(kind).LEVELS
-    passed = sum(line.passed for _, line in lines)
+    proven = proof(kind)
     tolerances = ", ".join(
-        f"{quantity} {proof(kind).TOLERANCES[quantity]:g}{UNITS.get(quantity, '')}"
-        for quantities in proof(kind).COLUMNS.values()
-        for quantity in quantities
+        f"{quantity} {proven.TOLERANCES[quantity]:g}{UNITS.get(quantity, '')}"
+        for quantity in chain.from_iterable(proven.COLUMNS.values())
     )
-    table = markdown.table(["framework", *headings(kind)], [[_title(*line), *cells(kind, *line)] for line in lines])
+    passed = sum(line.passed for _, line in lines)
     return [
-        f"**{passed} of {expected} rows pass all {len(levels)} levels**, {_data(lines)}.",
-        table,
+        f"**{passed} of {expected} rows pass all {len(proven.LEVELS)} levels**, {_data(lines)}.",
+        table(["framework", *headings(kind)], [[_title(*line), *cells(kind, *line)] for line in lines]),
         f"Tolerances: {tolerances}.",
         *_looser(lines),
-        *_failures(lines, levels),
+        *_failures(lines, proven.LEVELS),
         "## What was verified",
-        markdown.table(["framework", "versions", "on", "when", "commit", "took"], map(_facts, lines), figures=False),
+        table(["framework", "versions", "on", "when", "commit", "took"], map(_facts, lines), figures=False),
     ]
 
 
@@ -94,51 +94,37 @@ def _data(lines: list[Line]) -> str:
 
 
 def _title(row: Row, line: Conformance) -> str:
-    return markdown.escape(row.title) + (" (SYNTHETIC data)" if line.synthetic else "")
+    return escape(row.title) + (" (SYNTHETIC data)" if line.synthetic else "")
 
 
 def _looser(lines: list[Line]) -> list[str]:
     body = [
-        [
-            _title(row, line),
-            quantity,
-            _measured(line, quantity),
-            f"{looser.tolerance:g}",
-            markdown.escape(looser.reason),
-        ]
+        [_title(row, line), quantity, _measured(line, quantity), f"{looser.tolerance:g}", escape(looser.reason)]
         for row, line in lines
         for quantity, looser in row.facts.looser.items()
     ]
     heading = ["framework", "quantity", "measured", "allowed", "reason"]
-    return ["\\* Looser tolerances, and why:", markdown.table(heading, body, figures=False)] if body else []
+    return ["\\* Looser tolerances, and why:", table(heading, body, figures=False)] if body else []
 
 
 def _measured(line: Conformance, quantity: str) -> str:
-    values = [finding.measured.get(quantity) for finding in line.findings]
-    return f"{max(values):.1e}" if (values := [value for value in values if value is not None]) else ""
+    values = [value for finding in line.findings if (value := finding.measured.get(quantity)) is not None]
+    return f"{max(values):.1e}" if values else ""
 
 
 def _failures(lines: list[Line], levels: dict[int, str]) -> list[str]:
     body = [
-        [_title(row, line), f"{finding.level} {levels[finding.level]}", markdown.escape(finding.reason or "")]
+        [_title(row, line), f"{finding.level} {levels[finding.level]}", escape(finding.reason or "")]
         for row, line in lines
-        for finding in line.findings
-        if not finding.passed
+        for finding in line.failed
     ]
-    body += [[_title(row, line), "skipped", markdown.escape(line.skipped)] for row, line in lines if line.skipped]
+    body += [[_title(row, line), "skipped", escape(line.skipped)] for row, line in lines if line.skipped]
     heading = ["framework", "level", "reason"]
-    return ["## Failed or skipped", markdown.table(heading, body, figures=False)] if body else []
+    return ["## Failed or skipped", table(heading, body, figures=False)] if body else []
 
 
 def _facts(of: Line) -> list[str]:
     row, line = of
-    versions = ", ".join(f"{name} {version}" for name, version in line.versions.items())
-    where = markdown.escape(f"{line.machine.name}, {line.device or ''}")
-    return [
-        _title(row, line),
-        markdown.escape(versions),
-        where,
-        f"{line.verified:%Y-%m-%d}",
-        str(line.commit),
-        f"{line.seconds:.0f} s",
-    ]
+    versions = escape(", ".join(f"{name} {version}" for name, version in line.versions.items()))
+    where, when = escape(f"{line.machine.name}, {line.device or ''}"), f"{line.verified:%Y-%m-%d}"
+    return [_title(row, line), versions, where, when, str(line.commit), f"{line.seconds:.0f} s"]

@@ -104,4 +104,4 @@ def _read(file: Path) -> np.ndarray | dict[str, np.ndarray]:
     if file.suffix == ".npy":
         return np.load(file, allow_pickle=False)
     with np.load(file, allow_pickle=False) as arrays:
-        return {name: arrays[name] for name in arrays.files}
+        return dict(arrays)

@@ -41,24 +41,21 @@ SAVED = ("weights.npz", "outputs.npy")
 STEPS, BATCH = 3, 64  # of ``trained``
 # More than there are examples: the batch is a short one, where frameworks pad or divide by the wrong number
 BATCHSIZE = 96
-DROP_STEPS, DROP_BATCH, DROP_N_TEST = 100, 8, 100  # of ``dropped``; the test tells whether dropout is off then
+DROP_BATCH = 8  # of ``dropped``
 REFERENCE_STEPS = 200  # as many losses the reference draws to compare with
-N_TEST = 510  # notebooks evaluate up to 500 at once: the last batch is short
 
 
 @dataclass(frozen=True)
 class Size:
     """How much of a row's probes there is."""
 
-    n_test: int
+    n_test: int  # usually more than the 500 that notebooks evaluate at once: the last batch is short
     drop_steps: int
-    n_drop_test: int
+    n_drop_test: int  # the test tells whether dropout is off then
 
-    @classmethod
-    def of(cls, row: Row, gpu: bool) -> "Size":
-        if row.facts.slow_on_cpu and not gpu:  # seconds a step: it shall end in a minute or two
-            return cls(n_test=20, drop_steps=30, n_drop_test=20)
-        return cls(N_TEST, DROP_STEPS, DROP_N_TEST)
+
+USUAL = Size(n_test=510, drop_steps=100, n_drop_test=100)
+SLOW = Size(n_test=20, drop_steps=30, n_drop_test=20)  # where a step takes seconds: it shall end in a minute or two
 
 
 class Reference(probes.Reference):
@@ -107,7 +104,8 @@ class Reference(probes.Reference):
 
 
 def judge(row: Row, probe: Prober, reference: Reference, gpu: bool) -> tuple[list[Finding], Outputs]:
-    size, tolerances = Size.of(row, gpu), levels.tolerances(TOLERANCES, reference.task, row)
+    size = SLOW if row.facts.slow_on_cpu and not gpu else USUAL
+    tolerances = levels.tolerances(TOLERANCES, reference.task, row)
     first = trained(probe, reference, size)
     if first.skipped:
         return [], first
@@ -132,11 +130,11 @@ def of_trained(outputs: Outputs, reference: Reference, tolerances: dict, size: S
         return failed((1, 3, 4), outputs.error)
     metrics, first = outputs.record.metrics, Judge(1)
     if not levels.weights(first, outputs.weights, metrics.parameters, reference.network):
-        return [first.finding(), *failed((3, 4), "the weights are not those of this network")]
+        return [first.finding, *failed((3, 4), "the weights are not those of this network")]
     expected, losses = reference.trained()
     probabilities, labels = reference.tested(outputs.weights, BATCH, size.n_test)
     return [
-        first.finding(),
+        first.finding,
         forward(outputs.outputs, probabilities, labels, metrics.accuracy, tolerances),
         training(outputs.weights, metrics.loss, reference.start, expected, losses, tolerances),
     ]
@@ -172,39 +170,37 @@ def initial(fresh: dict, bound, tolerances: dict) -> Finding:
         variance = np.abs((scaled**2).mean() - 1 / 3) / np.sqrt(4 / 45 / scaled.size)
         for quantity, value in (("bound", excess), ("mean", mean), ("variance", variance)):
             judge.at_most(quantity, value, f"{name} is not uniform within its bound, by its {quantity}")
-    return judge.finding()
+    return judge.finding
 
 
 def forward(mine, reference, labels, accuracy: float | None, tolerances: dict) -> Finding:
     """Level 3: the notebook's test probabilities are the reference's with the same weights, and its accuracy is theirs."""
     judge = Judge(3, tolerances)
     _same_probabilities(judge, mine, reference)
-    if judge.reason is None:
+    if judge.finding.passed:
         hits = float((np.argmax(mine, axis=1) == labels).mean())
         difference = abs(hits - (accuracy or 0.0))
         judge.at_most("accuracy", difference, "the accuracy is not that of the probabilities", 0.5 / len(labels))
-    return judge.finding()
+    return judge.finding
 
 
 def training(mine: dict, losses: list, start: dict, reference: dict, expected: list, tolerances: dict) -> Finding:
     """Level 4: after a few steps from the same start, the losses and every tensor are the reference's."""
     judge = Judge(4, tolerances)
-    losses = np.array([np.nan if loss is None else loss for loss in losses])
+    losses = np.array(losses, float)  # None becomes NaN
     if losses.shape != (len(expected),):
         judge.fail(f"{len(losses)} steps instead of {len(expected)}")
-        return judge.finding()
+        return judge.finding
     judge.at_most("loss", np.abs(losses - expected).max(), "the losses differ")
-    for name in reference:
-        judge.at_most("weights", _distance(mine[name], reference[name], reference[name]), f"{name} differs")
+    changes = []
+    for name, wanted in reference.items():
+        judge.at_most("weights", _distance(mine[name], wanted, wanted), f"{name} differs")
+        if wanted.ndim > 1:
+            changes.append(_distance(mine[name], wanted, wanted - start[name]))
     # Steps change a tensor by a thousandth, so what acts on all weights alike hides behind their size. The median, because
     # where pixels of a pooling window tie, frameworks may differ in the gradients of the layers below.
-    changes = [
-        _distance(mine[name], reference[name], reference[name] - start[name])
-        for name in reference
-        if reference[name].ndim > 1
-    ]
     judge.at_most("update", float(np.median(changes)), "the change of the weights differs")
-    return judge.finding()
+    return judge.finding
 
 
 def dropout(losses: list, expected, mine, reference, tolerances: dict) -> Finding:
@@ -213,10 +209,10 @@ def dropout(losses: list, expected, mine, reference, tolerances: dict) -> Findin
     losses: of many steps on the same examples at a learning rate of 0; expected: the reference's, with random masks.
     """
     judge = Judge(5, tolerances)
-    losses = np.array([np.nan if loss is None else loss for loss in losses])
+    losses = np.array(losses, float)  # None becomes NaN
     if len(losses) < 2:
         judge.fail(f"only {len(losses)} steps")
-        return judge.finding()
+        return judge.finding
     spread, wanted = losses.std(ddof=1), expected.std(ddof=1)
     shift = abs(losses.mean() - expected.mean()) / (wanted * np.sqrt(1 / len(losses) + 1 / len(expected)))
     # the logarithm of a standard deviation from n normal numbers has a standard error of 1 / sqrt(2 n)
@@ -225,7 +221,7 @@ def dropout(losses: list, expected, mine, reference, tolerances: dict) -> Findin
     judge.at_most("mean", shift, f"mean loss {losses.mean():.4f} instead of {expected.mean():.4f}, in sigmas")
     judge.at_most("spread", scatter, f"losses scatter by {spread:.4f} instead of {wanted:.4f}, in sigmas")
     _same_probabilities(judge, mine, reference)
-    return judge.finding()
+    return judge.finding
 
 
 def _same_probabilities(judge: Judge, mine, reference) -> None:

@@ -12,9 +12,9 @@ from tests.verify.numpy_notebook import FAULTS, cells
 
 SMALLER = {
     "\nSTEPS, BATCH = 3, 64": "\nSTEPS, BATCH = 3, 8",
-    "DROP_STEPS, DROP_BATCH, DROP_N_TEST = 100, 8, 100": "DROP_STEPS, DROP_BATCH, DROP_N_TEST = 30, 2, 10",
+    "DROP_BATCH = 8": "DROP_BATCH = 2",
     "REFERENCE_STEPS = 200": "REFERENCE_STEPS = 60",
-    "\nN_TEST = 510": "\nN_TEST = 20",
+    "n_test=510, drop_steps=100, n_drop_test=100": "n_test=20, drop_steps=30, n_drop_test=10",
 }
 
 

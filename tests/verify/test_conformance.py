@@ -66,5 +66,5 @@ def test_weights_travel(tmp_path, missing):
     if any("skipped" in error for error in matrix.errors):
         missing("; ".join(matrix.errors))
     assert done.returncode == 0, done.stdout
-    assert all(matrix.spread(i) <= cross.ALLOWED for i in range(len(TRAVELLERS)))
+    assert all(spread <= cross.ALLOWED for spread in matrix.spreads)
     assert len({hits[0] for hits in matrix.hits}) > 1, "different trainings classify differently"

@@ -66,13 +66,18 @@ def test_mistake_fails_its_level(verified, place):
     assert not finding["passed"] and finding["reason"], verified[2][task, wrong(place)]
 
 
-def test_rows_of_a_kind_that_trains_nothing_are_not_cross_loaded(verified):
-    done = verified[1].call("crossload", "--task", "toy_infer", "--synthetic", "--out", str(verified[1].out))
-    assert done.returncode == 2 and "toy_infer is of kind infer" in one_line(done.stderr)
-    done = verified[1].call("crossload", "numpy", "--synthetic")
-    assert done.returncode == 2 and "say toy_entries/numpy" in one_line(done.stderr)
-    done = verified[1].call("crossload", "--synthetic")
-    assert done.returncode == 2 and "rows of one task" in one_line(done.stderr)
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (("--task", "toy_infer"), "toy_infer is of kind infer"),
+        (("numpy",), "say toy_entries/numpy"),
+        ((), "rows of one task"),
+    ],
+)
+def test_rows_that_cannot_be_cross_loaded_are_one_line(verified, arguments, message):
+    _, standin, _ = verified
+    done = standin.call("crossload", *arguments, "--synthetic", "--out", str(standin.out))
+    assert done.returncode == 2 and message in one_line(done.stderr)
 
 
 @pytest.mark.long

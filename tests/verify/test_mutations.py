@@ -13,13 +13,12 @@ from rosetta.run.kernels import Kernels
 from rosetta.verify import train
 from rosetta.verify.levels import Finding
 from rosetta.verify.probes import Bench
-from rosetta.verify.train import TOLERANCES, Reference, Size
+from rosetta.verify.train import TOLERANCES, USUAL, Reference, Size
 from tests.verify.copies import Copy, copied
 from tests.verify.mutations import MUTATIONS, NOTEBOOKS
 
 KNOWN = catalog.load()
 TASK = KNOWN.task("cifar10_cnn")
-USUAL = Size(n_test=510, drop_steps=100, n_drop_test=100)
 SMALL = Size(n_test=20, drop_steps=50, n_drop_test=20)  # is enough for the other mistakes
 CASES = [(name, mistake) for name in NOTEBOOKS for mistake in MUTATIONS]
 
