@@ -7,7 +7,8 @@ loss = lasagne.objectives.categorical_crossentropy(output, labels).mean()
 weights = lasagne.layers.get_all_params(net, trainable=True)
 updates = lasagne.updates.momentum(loss, weights, learning_rate=LR, momentum=MOMENTUM)
 
-x_all, y_all, total = theano.shared(x_train), theano.shared(y_train), theano.shared(np.float32(0))
+x_all, y_all = theano.shared(x_train), theano.shared(y_train)
+total = theano.shared(np.zeros(1, np.float32))  # an array: Theano keeps scalars on the host, where each step would wait
 rows = T.lvector("rows")
 updates[total] = total + loss * T.cast(rows.size, "float32")
 train_step = theano.function([rows], updates=updates, givens={images: x_all[rows], labels: y_all[rows]})
@@ -16,9 +17,9 @@ train_step = theano.function([rows], updates=updates, givens={images: x_all[rows
 log = EpochLog(EPOCHS)
 for epoch in range(EPOCHS):
     order = np.random.RandomState([SEED, epoch]).permutation(len(x_train))
-    total.set_value(0)
+    total.set_value(np.zeros(1, np.float32))
     for start in range(0, len(order), BATCHSIZE):
         train_step(order[start : start + BATCHSIZE])
-    log.epoch(total.get_value() / len(x_train))
+    log.epoch(total.get_value()[0] / len(x_train))
     if TEST_EACH_EPOCH:
         log.test(accuracy(predict()))
