@@ -1,15 +1,14 @@
 """What the harness adds to a run: a notebook's code as a plain script, against the same notebook through ``run_all.py``."""
 
-import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
-from rosetta.errors import RosettaError
 from rosetta.measure import cells, scripts
-from rosetta.measure.rows import Measuring, Part, RowOptions
-from rosetta.measure.startup import timed
+from rosetta.measure.options import RowOptions
+from rosetta.measure.rows import Measuring
+from rosetta.measure.turns import by_turns, timed
 from rosetta.paths import ROOT
 from rosetta.plan import Plan
 from rosetta.records import Point
@@ -25,26 +24,22 @@ def overhead(options: RowOptions, repeats: int) -> int:
     """Both run by turns in the row's own environment, on the same parameters and data, as whole processes."""
     bench = Measuring(options)
 
-    def work(planned: Plan) -> Iterator[Part]:
-        with tempfile.TemporaryDirectory(prefix="rosetta-") as name:
-            code = scripts.cells(planned.row.notebook)
-            script = scripts.write(planned, code, Path(name, "script.py"), bench.kernels)
-            calls = {SCRIPT: lambda: script.run(bench.slot), RUNNER: lambda: _run(planned, options, Path(name, "out"))}
-            for call in calls.values():  # warm-up: file cache, compiled modules
-                call()
-            seconds = [[timed(call) for call in calls.values()] for _ in range(repeats)]
-        points = [Point(at={"program": each}, values=values) for each, values in zip(calls, zip(*seconds))]
-        yield Part(points, "".join(f"{cell:>24}" for cell in cells.overhead(points)))
+    def work(planned: Plan) -> Iterator[list[Point]]:
+        with bench.scripts(planned, scripts.cells(planned.row.notebook)) as (script,):
+            command = _command(planned, options, script.file.with_name("out"))
+            calls = {
+                SCRIPT: partial(timed, lambda: script.run(bench.slot)),
+                RUNNER: partial(timed, lambda: scripts.run("run_all.py", command, ROOT)),
+            }
+            yield by_turns("program", calls, repeats, warm_up=1)  # file cache, compiled modules
 
-    heading = f"{'script, s':>24}{'run_all.py, s':>24}{'difference, s':>24}"
-    return bench.each(NAME, heading, [bench.plan(row, {}) for row in bench.rows], work)
+    heading = cells.line(["script, s", "run_all.py, s", "difference, s"], 24)
+    plans = [bench.plan(row, {}) for row in bench.rows]
+    return bench.each(NAME, heading, plans, work, lambda points: cells.line(cells.overhead(points), 24))
 
 
-def _run(planned: Plan, options: RowOptions, out: Path) -> None:
+def _command(planned: Plan, options: RowOptions, out: Path) -> list[str]:
     command = [sys.executable, "-c", COMMAND, "run", planned.row.full_name, "--preset", planned.preset]
     command += ["--out", str(out), *(["--synthetic"] if planned.synthetic else [])]
     command += [f"--python={each}" for each in options.python or []]
-    command += [f"--gpus={options.gpus}"] if options.gpus else []
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    if done.returncode:
-        raise RosettaError(f"run_all.py failed: {scripts.last_words(done.stderr or done.stdout, done.returncode)}")
+    return command + ([f"--gpus={options.gpus}"] if options.gpus else [])
