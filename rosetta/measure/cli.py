@@ -74,7 +74,7 @@ def startup(repeats: Repeats = 3) -> None:
 
 
 @app.command()
-@_command("overhead")
+@_command("startup")
 def overhead(repeats: Repeats = 5) -> None:
     """Seconds that the harness adds: a notebook's code as a plain script against the same notebook through run_all.py."""
 

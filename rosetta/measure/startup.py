@@ -1,4 +1,4 @@
-"""What happens before the first training step: the commands' own start-up, and imports, building and compiling of every row."""
+"""What a run takes besides training: start-up, imports, building and compiling, and what the harness adds to a row's own code."""
 
 import sys
 import tempfile
@@ -19,7 +19,11 @@ from rosetta.records import Point
 from rosetta.run.execute import execute
 from rosetta.tasks import PRESETS
 
-NAME = "startup"
+STARTUP, OVERHEAD = "startup", "overhead"
+# run_all.py without its lock, which the measurement holds
+UNLOCKED = (
+    "from contextlib import nullcontext; from rosetta import cli, lock; lock.only_runner = nullcontext; cli.main()"
+)
 
 
 def startup(options: RowOptions, repeats: int) -> int:
@@ -28,7 +32,7 @@ def startup(options: RowOptions, repeats: int) -> int:
     points = _commands(repeats, bench.results)
     for point in points:
         bench.console.print(f"{point.at['command']:<26} {spread(point.sample, 2)} s", markup=False)
-    keep.machine(NAME, bench.slot.machine, points, bench.results)
+    keep.machine(STARTUP, bench.slot.machine, points, bench.results)
 
     def work(planned: Plan) -> Iterator[list[Point]]:
         starts = [_parts(bench, planned) for _ in range(repeats)]
@@ -36,7 +40,7 @@ def startup(options: RowOptions, repeats: int) -> int:
 
     plans = [bench.short(row, steps=1, epochs=3) for row in bench.rows]
     heading = cells.line(cells.PARTS.values(), 16)
-    return bench.each(NAME, heading, plans, work, lambda points: cells.line(cells.start(points), 16))
+    return bench.each(STARTUP, heading, plans, work, lambda points: cells.line(cells.start(points), 16))
 
 
 def _commands(repeats: int, results: Path) -> list[Point]:
@@ -70,3 +74,32 @@ def _make_up(results: Path, to: Path, number: int) -> None:
         record = known[count % len(known)].model_copy(deep=True)
         record.machine.name = f"machine-{count // len(known)}"
         records.write(record, to)
+
+
+def overhead(options: RowOptions, repeats: int) -> int:
+    """A notebook's code as a plain script, and the same notebook through ``run_all.py``.
+
+    Both run by turns in the row's own environment, on the same parameters and data, as whole processes.
+    """
+    bench = Measuring(options)
+
+    def work(planned: Plan) -> Iterator[list[Point]]:
+        with bench.scripts(planned, scripts.cells(planned.row.notebook)) as (script,):
+            command = _run(planned, options, script.file.with_name("out"))
+            calls = {
+                "script": partial(timed, lambda: script.run(bench.slot)),
+                "run_all.py": partial(timed, lambda: scripts.run("run_all.py", command, ROOT)),
+            }
+            yield by_turns("program", calls, repeats, warm_up=1)  # file cache, compiled modules
+
+    heading = cells.line(["script, s", "run_all.py, s", "difference, s"], 24)
+    plans = [bench.plan(row, {}) for row in bench.rows]
+    return bench.each(OVERHEAD, heading, plans, work, lambda points: cells.line(cells.overhead(points), 24))
+
+
+def _run(planned: Plan, options: RowOptions, out: Path) -> list[str]:
+    """The command that runs the notebook of a plan."""
+    command = [sys.executable, "-c", UNLOCKED, "run", planned.row.full_name, "--preset", planned.preset]
+    command += ["--out", str(out), *(["--synthetic"] if planned.synthetic else [])]
+    command += [f"--python={each}" for each in options.python or []]
+    return command + ([f"--gpus={options.gpus}"] if options.gpus else [])

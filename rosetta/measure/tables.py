@@ -1,7 +1,6 @@
 """The tables of what was measured: for the blocks of docs/performance.md, and together as ``results/speed.md``."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -29,6 +28,7 @@ HEADINGS = {
 }
 
 Group = list[Record]  # of one machine, task and setting, in the catalog's order
+Make = Callable[[Task, Group], list[str]]  # a table and the words below it; nothing where nothing is known
 
 
 def picture_file(results: Path, machine: str, task: Task) -> Path:
@@ -68,34 +68,28 @@ def _repeats(group: Group) -> str:
     return f"{group[0].machine.about}; {counted}."
 
 
-@dataclass(frozen=True)
-class Lines:
-    """A table that has the same columns whatever its task, a line or several a row.
+def _lines(heading: list[str], lines: Callable[[list[Point]], list[list[str]]], words=_words) -> Make:
+    """A table of the same columns whatever the task. heading: after the row's title. lines: of a record. words: below it."""
 
-    heading: of the columns after the row's title. of: a record's lines. words: below the table.
-    """
+    def make(task: Task, group: Group) -> list[str]:
+        body = [[_title(record), *line] for record in group for line in lines(record.points)]
+        return [markdown.table(["", *heading], body), words(group)]
 
-    heading: list[str]
-    of: Callable[[list[Point]], list[list[str]]]
-    words: Callable[[Group], str] = _words
-
-    def make(self, task: Task, group: Group) -> list[str]:
-        body = [[_title(record), *line] for record in group for line in self.of(record.points)]
-        return [markdown.table(["", *self.heading], body), self.words(group)]
+    return make
 
 
-def _against(other: str) -> Lines:
+def _against(other: str) -> Make:
     heading = ["notebook, ms a step", f"{other}, ms a step", f"notebook / {other}"]
-    return Lines(heading, lambda points: [cells.pair(points)], _epochs)
+    return _lines(heading, lambda points: [cells.pair(points)], _epochs)
 
 
 # By the name of the measurement
 OF_ROWS = {
     "fastest": _against("fastest loop"),
     "settings": _against("so"),
-    "startup": Lines([f"{title}, s" for title in PARTS.values()], lambda points: [cells.start(points)], _repeats),
-    "overhead": Lines(["script, s", "`run_all.py`, s", "difference, s"], lambda points: [cells.overhead(points)]),
-    "lessons": Lines(["lesson", ""], lambda points: [cells.lesson(point) for point in points]),
+    "startup": _lines([f"{title}, s" for title in PARTS.values()], lambda points: [cells.start(points)], _repeats),
+    "overhead": _lines(["script, s", "`run_all.py`, s", "difference, s"], lambda points: [cells.overhead(points)]),
+    "lessons": _lines(["lesson", ""], lambda points: [cells.lesson(point) for point in points]),
 }
 OF_MACHINES: dict[str, tuple[list[str], Callable[[Point], list[str]]]] = {
     "startup": (["`run_all.py`", "seconds"], lambda point: [point.at["command"], spread(point.sample, 2)]),
@@ -120,10 +114,10 @@ class Tables:
 
     def blocks(self) -> blocks.Tables:
         """By the name of the block."""
-        sweeps = {"limits": self._limits, "sweep": _sweep, "points": self._points}
-        return {name: partial(self._table, name) for name in OF_ROWS | OF_MACHINES} | {
-            name: partial(self._of_rows, "sweep", make) for name, make in sweeps.items()
-        }
+        made = {name: partial(self._table, name) for name in OF_ROWS | OF_MACHINES}
+        for name, make in {"limits": self._limits, "sweep": _sweep, "points": self._points}.items():
+            made[name] = partial(self._of_rows, "sweep", make)
+        return made
 
     def write(self) -> list[Path]:
         """Write ``speed.md`` and, from the default results, the tables of the hand-written page; returns their paths."""
@@ -141,22 +135,18 @@ class Tables:
         return "\n\n".join(parts) + "\n"
 
     def _table(self, what: str) -> str:
-        """Of machines, of rows or of both."""
-        of_machines = self._of_machines(what) if what in OF_MACHINES else ""
-        of_rows = self._of_rows(what, OF_ROWS[what].make) if what in OF_ROWS else ""
-        return "\n\n".join(filter(None, [of_machines, of_rows]))
-
-    def _of_machines(self, what: str) -> str:
-        """A table for each machine."""
-        heading, line = OF_MACHINES[what]
+        """A table for each machine, and those of rows."""
         parts = []
         for measured in keep.machines(what, self.results):
+            heading, line = OF_MACHINES[what]
             parts.append(markdown.table(heading, [line(point) for point in measured.points]))
             if what not in OF_ROWS:  # whose tables say it
                 parts.append(f"{measured.machine.about}; {measured.measured:%Y-%m-%d}.")
-        return "\n\n".join(parts)
+        if what in OF_ROWS:
+            parts.append(self._of_rows(what, OF_ROWS[what]))
+        return "\n\n".join(filter(None, parts))
 
-    def _of_rows(self, what: str, make: Callable[[Task, Group], list[str]]) -> str:
+    def _of_rows(self, what: str, make: Make) -> str:
         """A table for each machine, task and setting."""
         chosen = [record for record in self._records if record.preset == what]
         several, parts = len({record.task for record in chosen}) > 1, []
@@ -184,9 +174,8 @@ class Tables:
             if not means:
                 continue
             forward, backward, step = (means[phase] for phase in PHASES)
-            parts = forward, backward - forward, step - backward
+            rate, parts = flop / step, (forward, backward - forward, step - backward)
             shares = [f"{round(part / step, 2) + 0.0:.0%}" for part in parts]  # + 0.0: no minus before nothing
-            rate = flop / step
             body.append([_title(record), f"{1000 * step:.0f}", f"{rate / 1e9:.0f}", f"{rate / best:.0%}", *shares])
         heading = ["", "full step, ms", "GFLOP/s", "of the matrix product's", "forward", "gradients", "update"]
         words = (
