@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from rosetta.figures import PERCENT, Sample, spread
+from rosetta.kinds.train import BATCH
 from rosetta.records import Point
 from rosetta.tasks import Task
 
@@ -33,9 +34,19 @@ def timed(points: Iterable[Point]) -> list[Point]:
     return [point for point in points if point.unit == "s"]
 
 
+def line(cells: Iterable[str], width: int) -> str:
+    """On the screen, flush right."""
+    return "".join(f"{cell:>{width}}" for cell in cells)
+
+
 def milliseconds(point: Point) -> str:
     """Mean and standard deviation."""
     return f"{1000 * point.sample.mean:.1f} ± {1000 * point.sample.deviation:.1f}"
+
+
+def others(at: dict) -> dict:
+    """The parameters of a sweep's point besides threads and batch size."""
+    return {name: value for name, value in at.items() if name not in ("threads", BATCH, "phase", "steps")}
 
 
 def pair(points: list[Point]) -> list[str]:
@@ -59,8 +70,8 @@ def overhead(points: list[Point]) -> list[str]:
     return [spread(script, 2), spread(run, 2), f"{run.median - script.median:.2f}"]
 
 
-def lesson(point: Point) -> str:
-    """Accuracies, or milliseconds a step."""
+def lesson(point: Point) -> list[str]:
+    """Its name; accuracies, or milliseconds a step."""
     if point.unit == "s":
-        return f"{spread(point.sample, 1, 1000)} ms a step"
-    return ", ".join(map(PERCENT.one, point.values))
+        return [point.at["lesson"], f"{spread(point.sample, 1, 1000)} ms a step"]
+    return [point.at["lesson"], ", ".join(map(PERCENT.one, point.values))]

@@ -8,19 +8,8 @@ from typing import Annotated
 import typer
 
 from rosetta import lock
-from rosetta.options import (
-    Count,
-    DataOption,
-    GpusOption,
-    Names,
-    OutOption,
-    PythonOption,
-    SyntheticOption,
-    TaskOption,
-    assignments,
-    axes,
-    numbers,
-)
+from rosetta.measure.options import RowOptions
+from rosetta.options import Count, DataOption, OutOption
 
 app = typer.Typer(help="Measure how fast rows and this machine are; docs/performance.md says what was found.")
 
@@ -29,46 +18,26 @@ Epochs = Annotated[int, typer.Option(min=2, help="The first is not counted.")]
 Repeats = Annotated[int, typer.Option(min=1, help="How often.")]
 
 
-def _shared(
-    names: Names = None,
-    task: TaskOption = None,
-    gpus: GpusOption = None,
-    synthetic: SyntheticOption = False,
-    data_dir: DataOption = None,
-    python: PythonOption = None,
-    out: OutOption = None,
-) -> None:
-    """What every measurement of rows takes."""
-
-
-SHARED = inspect.signature(_shared).parameters
-
-
-def _command(module: str, rows: bool = True, **convert: Callable) -> Callable[[Callable], Callable]:
+def _command(module: str, rows: bool = True) -> Callable[[Callable], Callable]:
     """The command whose options a function declares: the function of its name in ``rosetta.measure.<module>``, alone at work.
 
-    rows: it takes the shared options, too, and hands them on as ``RowOptions``. convert: makes an option's value of its text.
+    rows: it takes the options of ``RowOptions``, too, and hands them on as such.
     """
+    shared = inspect.signature(RowOptions).parameters if rows else {}
 
     def decorate(declared: Callable) -> Callable:
         name = declared.__name__
 
         def command(**given) -> None:
-            given |= {option: make(given[option]) for option, make in convert.items()}
-
             def work() -> int:
                 function = getattr(importlib.import_module(f"rosetta.measure.{module}"), name)
-                if not rows:
-                    return function(**given)
-                from rosetta.measure.rows import RowOptions
-
-                own = {option: value for option, value in given.items() if option not in SHARED}
-                return function(RowOptions(**{option: given[option] for option in SHARED}), **own)
+                options = [RowOptions(**{option: given.pop(option) for option in shared})] if rows else []
+                return function(*options, **given)
 
             raise typer.Exit(lock.alone(name, work))
 
-        parameters = {**(SHARED if rows else {}), **inspect.signature(declared).parameters}
-        keyword = [parameter.replace(kind=parameter.KEYWORD_ONLY) for parameter in parameters.values()]
+        parameters = [*shared.values(), *inspect.signature(declared).parameters.values()]
+        keyword = [parameter.replace(kind=parameter.KEYWORD_ONLY) for parameter in parameters]
         command.__signature__ = inspect.Signature(keyword)
         command.__annotations__ = {parameter.name: parameter.annotation for parameter in keyword}
         command.__name__, command.__doc__ = name, declared.__doc__
@@ -84,14 +53,12 @@ def fastest(steps: Steps = 50, epochs: Epochs = 6) -> None:
 
 
 @app.command()
-@_command("pairs", variables=lambda texts: assignments("--set", texts))
+@_command("pairs")
 def settings(
     variables: Annotated[
         list[str],
         typer.Option(
-            "--set",
-            metavar="NAME=VALUE",
-            help="An environment variable; NAME= goes without it. May be repeated.",
+            "--set", metavar="NAME=VALUE", help="An environment variable; NAME= goes without it. May be repeated."
         ),
     ],
     steps: Steps = 50,
@@ -107,16 +74,14 @@ def startup(repeats: Repeats = 3) -> None:
 
 
 @app.command()
-@_command("overhead")
+@_command("startup")
 def overhead(repeats: Repeats = 5) -> None:
     """Seconds that the harness adds: a notebook's code as a plain script against the same notebook through run_all.py."""
 
 
 @app.command()
 @_command("lessons")
-def lessons(
-    seeds: Annotated[int, typer.Option(min=1, help="Runs of each lesson about accuracy.")] = 2,
-) -> None:
+def lessons(seeds: Annotated[int, typer.Option(min=1, help="Runs of each lesson about accuracy.")] = 2) -> None:
     """What old lessons are worth: accuracy or time of a notebook as it is, and with a line changed (lessons.toml of the task)."""
 
 
@@ -133,15 +98,9 @@ def loading(repeats: Repeats = 5, data_dir: DataOption = None, out: OutOption = 
 
 
 @app.command()
-@_command("cluster", rows=False, workers=lambda text: numbers("--workers", text))
+@_command("cluster", rows=False)
 def cluster(
-    workers: Annotated[
-        str,
-        typer.Option(
-            metavar="1,2,...",
-            help="Numbers of workers on this machine.",
-        ),
-    ] = "1,2,4,8",
+    workers: Annotated[str, typer.Option(metavar="1,2,...", help="Numbers of workers on this machine.")] = "1,2,4,8",
     runs: Annotated[int, Count] = 32,
     seconds: Annotated[float, typer.Option(min=0, help="That each run sleeps.")] = 30,
     out: OutOption = None,
@@ -149,20 +108,16 @@ def cluster(
     """A batch of sleeping runs on the workers of a Dask cluster: time, efficiency, overhead a run."""
 
 
-@_command("sweep", threads=lambda text: text and numbers("--threads", text), axis=lambda texts: axes(texts or []))
+@_command("sweep")
 def sweep(
     threads: Annotated[
         str | None,
-        typer.Option(
-            metavar="1,2,...",
-            help="Numbers of processors; 1, 2, 4 ... up to all when not given.",
-        ),
+        typer.Option(metavar="1,2,...", help="Numbers of processors; 1, 2, 4 ... up to all when not given."),
     ] = None,
     axis: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME=VALUE,...",
-            help="Values of a parameter instead of the task's, e.g. BATCHSIZE=16,64.",
+            metavar="NAME=VALUE,...", help="Values of a parameter instead of the task's, e.g. BATCHSIZE=16,64."
         ),
     ] = None,
     steps: Annotated[int, typer.Option(min=1, help="Steps that are timed at once.")] = 100,

@@ -13,12 +13,12 @@ import nbformat
 from rosetta import records
 from rosetta.errors import RosettaError
 from rosetta.measure import keep, scripts
-from rosetta.measure.startup import timed
+from rosetta.measure.turns import timed
+from rosetta.options import numbers
 from rosetta.paths import RESULTS, ROOT
 from rosetta.records import Point
-from rosetta.run import devices
+from rosetta.run.machine import describe
 
-NAME = "cluster"
 FILES = {
     "catalog.toml": 'schema = 2\n[frameworks.sleeps]\ntitle = "Sleeps"\nenvironment = "own"\nimports = []\n'
     'released = 2026\nhomepage = "https://example.org"\n',
@@ -42,21 +42,21 @@ CLUSTER = (
 )
 
 
-def cluster(workers: list[int], runs: int, seconds: float, out: Path | None) -> int:
+def cluster(workers: str, runs: int, seconds: float, out: Path | None) -> int:
     """For each number of workers: seconds of the command, efficiency (the first time over the others', a worker) and overhead.
 
     Sleeping needs no processor, but each run starts an interpreter and a kernel.
     """
-    machine = devices.timed(gpus=devices.NONE, threads=None)[0].machine
+    asked, machine = numbers("--workers", workers), describe()
     print(f"{'workers':>7}{'time, s':>10}{'efficiency':>12}{'overhead a run, s':>19}")
     first_s = None  # worker seconds of the first line, which should be that of one worker
-    for number in workers:
+    for number in asked:
         took_s = _measured(number, runs, seconds)
         first_s = first_s or number * took_s
         overhead_s = number * took_s / runs - seconds
         print(f"{number:>7}{took_s:>10.1f}{first_s / (number * took_s):>12.3f}{overhead_s:>19.2f}", flush=True)
         at = {"workers": number, "runs": runs, "seconds": seconds}
-        keep.machine(NAME, machine, [Point(at=at, values=[took_s])], out or RESULTS)
+        keep.machine("cluster", machine, [Point(at=at, values=[took_s])], out or RESULTS)
     return 0
 
 
@@ -68,7 +68,7 @@ def _measured(workers: int, runs: int, seconds: float) -> float:
         with _started(checkout, workers) as address:
             command = [sys.executable, "run_all.py", "run", "--preset", "smoke", "--seeds", str(runs)]
             command += [f"--python=all={sys.executable}", "--out", str(out), "--cluster", address]
-            took_s = timed(lambda: _run(command, checkout))
+            took_s = timed(lambda: scripts.run("the batch", command, checkout))
         finished = [record for _, record in records.read_all(out) if record.status == "ok"]
         if len(finished) != runs:
             raise RosettaError(f"{len(finished)} of {runs} runs finished")
@@ -105,9 +105,3 @@ def _started(checkout: Path, workers: int) -> Iterator[str]:
             yield address
         finally:
             process.communicate("\n")
-
-
-def _run(command: list[str], checkout: Path) -> None:
-    done = subprocess.run(command, cwd=checkout, capture_output=True, text=True)
-    if done.returncode:
-        raise RosettaError(f"the batch failed: {scripts.last_words(done.stderr or done.stdout, done.returncode)}")

@@ -59,19 +59,18 @@ def phases(script, options):
         for _ in range(options["repeats"]):  # the phases by turns: a machine's mood is shared by all
             for name in options["phases"]:
                 found[name].append(_timed(left, left[name], batch, options["steps"]))
-        seconds = {name: [one[0] / options["steps"] for one in repeats] for name, repeats in found.items()}
-        tell(
-            {"batch_size": size, "seconds": seconds, "loss": {name: repeats[-1][1] for name, repeats in found.items()}}
-        )
+        seconds = {name: [one[0] for one in repeats] for name, repeats in found.items()}
+        losses = {name: repeats[-1][1] for name, repeats in found.items()}
+        tell({"batch_size": size, "seconds": seconds, "loss": losses})
 
 
 def _timed(left, phase, batch, steps):
-    """(seconds that the steps took, the last one's loss)."""
+    """(seconds a step, the last one's loss)."""
     started = time.perf_counter()
     for _ in range(steps):
         loss = phase(*batch)
     loss = left["value"](loss)
-    return time.perf_counter() - started, float(loss)
+    return (time.perf_counter() - started) / steps, float(loss)
 
 
 if __name__ == "__main__":

@@ -28,18 +28,15 @@ class Measured(Strict):
 
 def row(record: Record, results: Path) -> Path:
     """Write a row's measurement; points of earlier ones stay where this one has none of the same place."""
-    earlier = files.load(Record, records.path(record, results), missing=record)
-    return records.write(record.model_copy(update={"points": joined(earlier.points, record.points)}), results)
+    return records.write(_joined(record, records.path(record, results)), results)
 
 
 def machine(what: str, where: Machine, points: list[Point], results: Path) -> Path:
     """Write a machine's measurement, likewise."""
-    new = Measured(
-        what=what, machine=where, commit=commit(), measured=datetime.now(UTC).replace(microsecond=0), points=points
-    )
+    now = datetime.now(UTC).replace(microsecond=0)
+    new = Measured(what=what, machine=where, commit=commit(), measured=now, points=points)
     file = results / where.name / FOLDER / f"{what}.json"
-    earlier = files.load(Measured, file, missing=new)
-    return files.write(file, new.model_copy(update={"points": joined(earlier.points, points)}))
+    return files.write(file, _joined(new, file))
 
 
 def machines(what: str, results: Path) -> list[Measured]:
@@ -47,10 +44,11 @@ def machines(what: str, results: Path) -> list[Measured]:
     return [files.load(Measured, file) for file in sorted(results.glob(f"*/{FOLDER}/{what}.json"))]
 
 
-def joined(earlier: list[Point], new: list[Point]) -> list[Point]:
-    """All points; a new one replaces those of the same place."""
-    places = [_place(point) for point in new]
-    return [point for point in earlier if _place(point) not in places] + new
+def _joined(new: Record | Measured, file: Path) -> Record | Measured:
+    """With the points of the file; a new one replaces those of the same place."""
+    earlier, places = files.load(type(new), file, missing=new), [_place(point) for point in new.points]
+    points = [point for point in earlier.points if _place(point) not in places] + new.points
+    return new.model_copy(update={"points": points})
 
 
 def _place(point: Point) -> tuple:

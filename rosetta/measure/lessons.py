@@ -1,9 +1,8 @@
 """What a lesson is worth: a notebook as it is, against copies of it with a line changed, ``notebooks/<task>/lessons.toml``."""
 
 import re
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 from common.record import PATTERN
@@ -12,8 +11,10 @@ from rosetta.errors import RosettaError
 from rosetta.files import Strict
 from rosetta.kinds.train import BATCH
 from rosetta.measure import cells, scripts
-from rosetta.measure.rows import Measuring, Part, RowOptions
+from rosetta.measure.options import RowOptions
+from rosetta.measure.rows import Measuring
 from rosetta.measure.scripts import Edit
+from rosetta.measure.turns import by_turns
 from rosetta.plan import Plan
 from rosetta.records import Point
 
@@ -53,36 +54,27 @@ def lessons(options: RowOptions, seeds: int) -> int:
         known = [f"{key}/{name}" for key, each in written.items() for name in each.rows]
         raise RosettaError(f"there are lessons for these rows alone: {', '.join(known)}")
 
-    def work(planned: Plan) -> Iterator[Part]:
-        of_task = written[planned.row.task]
-        yield from _accuracies(bench, planned, of_task.accuracy, seeds)
-        yield from _times(bench, planned, of_task.time)
+    def output(planned: Plan, edits: list[Edit]) -> str:
+        with bench.scripts(planned, scripts.edited(scripts.cells(planned.row.notebook), edits)) as (script,):
+            return script.run(bench.slot)
 
-    return bench.each(NAME, "lesson", [bench.plan(row, {}) for row in rows], work)
+    def step_s(planned: Plan, edits: list[Edit]) -> float:
+        lines = [PATTERN.match(line) for line in output(planned, edits).splitlines()]
+        steps = planned.constants["N_TRAIN"] / planned.constants[BATCH]
+        return [float(line["seconds"]) for line in lines if line][-1] / steps
 
+    def work(planned: Plan) -> Iterator[list[Point]]:
+        row, about = planned.row, written[planned.row.task]
+        runs = [bench.plan(row, about.accuracy.parameters | {"SEED": seed}) for seed in range(seeds)]
+        for name, edits in about.accuracy.with_original().items():
+            accuracies = [float(ACCURACY.search(output(run, edits))[1]) / 100 for run in runs]
+            yield [Point(at={"lesson": name}, values=accuracies, unit="accuracy")]
+        run = bench.plan(row, about.time.parameters)
+        calls = {name: partial(step_s, run, edits) for name, edits in about.time.with_original().items()}
+        for point in by_turns("lesson", calls, TIMES):
+            yield [point]
 
-def _accuracies(bench: Measuring, planned: Plan, about: Lessons, seeds: int) -> Iterator[Part]:
-    for name, edits in about.with_original().items():
-        runs = [bench.plan(planned.row, about.parameters | {"SEED": seed}) for seed in range(seeds)]
-        found = [float(ACCURACY.search(_output(bench, run, edits))[1]) / 100 for run in runs]
-        point = Point(at={"lesson": name}, values=found, unit="accuracy")
-        yield Part([point], f"{name}: {cells.lesson(point)}")
+    def line(points: list[Point]) -> str:
+        return ": ".join(cells.lesson(points[0]))
 
-
-def _times(bench: Measuring, planned: Plan, about: Lessons) -> Iterator[Part]:
-    run = bench.plan(planned.row, about.parameters)
-    steps = run.constants["N_TRAIN"] / run.constants[BATCH]
-    seconds: dict[str, list[float]] = {name: [] for name in about.with_original()}
-    for _ in range(TIMES):
-        for name, edits in about.with_original().items():
-            lines = [PATTERN.match(line) for line in _output(bench, run, edits).splitlines()]
-            seconds[name].append([float(line["seconds"]) for line in lines if line][-1] / steps)
-    for name, values in seconds.items():
-        point = Point(at={"lesson": name}, values=values)
-        yield Part([point], f"{name}: {cells.lesson(point)}")
-
-
-def _output(bench: Measuring, planned: Plan, edits: list[Edit]) -> str:
-    with tempfile.TemporaryDirectory(prefix="rosetta-") as name:
-        code = scripts.edited(scripts.cells(planned.row.notebook), edits)
-        return scripts.write(planned, code, Path(name, "script.py"), bench.kernels).run(bench.slot)
+    return bench.each(NAME, "lesson", [bench.plan(row, {}) for row in rows], work, line)

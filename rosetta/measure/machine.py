@@ -2,7 +2,6 @@
 
 import importlib
 import time
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -14,18 +13,17 @@ from rosetta.figures import spread
 from rosetta.kinds.train import BATCH
 from rosetta.measure import keep
 from rosetta.measure.cells import step_flop
+from rosetta.measure.turns import by_turns, timed
 from rosetta.paths import RESULTS
 from rosetta.records import Point
-from rosetta.run import devices
-
-FLOOR, LOADING = "floor", "loading"
+from rosetta.run.machine import describe
 
 
 def floor(size: int, repeats: int, out: Path | None) -> int:
     """The speed of NumPy's FP32 product of two square matrices, and what it makes of a step of every task."""
-    machine = devices.timed(gpus=devices.NONE, threads=None)[0].machine
+    machine = describe()
     point = Point(at={"size": size}, values=[_matmul(size) for _ in range(repeats)], unit="FLOP/s")
-    keep.machine(FLOOR, machine, [point], out or RESULTS)
+    keep.machine("floor", machine, [point], out or RESULTS)
     print(f"matrix product: {point.sample.high / 1e9:.0f} GFLOP/s with {machine.cores} processors")
     for key, task in catalog.load().tasks.items():
         flop = task.kind.trains and step_flop(task, task.constants()[BATCH])
@@ -33,13 +31,6 @@ def floor(size: int, repeats: int, out: Path | None) -> int:
             about = f"{flop / 1e9:.1f} GFLOP a step of {task.constants()[BATCH]}"
             print(f"{key}: {about}, not below {1000 * flop / point.sample.high:.0f} ms")
     return 0
-
-
-def timed(call: Callable[[], object]) -> float:
-    """Seconds, to the millisecond."""
-    started = time.perf_counter()
-    call()
-    return round(time.perf_counter() - started, 3)
 
 
 def _matmul(size: int) -> float:
@@ -53,14 +44,12 @@ def _matmul(size: int) -> float:
 
 def loading(repeats: int, data_dir: Path | None, out: Path | None) -> int:
     """Seconds in which each data set is read from a warm file cache."""
-    machine = devices.timed(gpus=devices.NONE, threads=None)[0].machine
     points = []
     for name in dict.fromkeys(task.data for task in catalog.load().tasks.values() if task.data):
         load = partial(importlib.import_module(f"common.data.{name}").load, data_dir=data.locate(name, data_dir))
-        seconds = [timed(load) for _ in range(repeats + 1)]
-        points.append(Point(at={"data": name}, values=seconds[1:]))
+        points += by_turns("data", {name: partial(timed, load)}, repeats, warm_up=1)
         print(f"{name:<12} {spread(points[-1].sample, 3)} s")
     if not points:
         raise RosettaError("no task has data to load")
-    keep.machine(LOADING, machine, points, out or RESULTS)
+    keep.machine("loading", describe(), points, out or RESULTS)
     return 0

@@ -22,16 +22,17 @@ ACROSS = 4  # panels
 STROKES = {"forward": ":", "backward": "--", "step": "-"}
 
 
-def write(catalog: Catalog, sweeps: list[Record], results: Path) -> list[Path]:
+def write(catalog: Catalog, records: list[Record], results: Path) -> list[Path]:
     """A picture of each machine's sweep of each task, its rows in the catalog's order; returns what was written."""
     order = {row.full_name: place for place, row in enumerate(catalog.rows())}
-    groups: dict[Path, list[Record]] = {}
+    pictures: dict[Path, dict[str, list[Point]]] = {}
+    sweeps = [record for record in records if record.preset == "sweep"]
     for record in sorted(sweeps, key=lambda record: order[record.full_name]):
         file = picture_file(results, record.machine.name, catalog.task(record.task))
-        groups.setdefault(file, []).append(record)
-    for file, group in groups.items():
-        files.write_atomically(file, draw({record.title: timed(record.points) for record in group}))
-    return list(groups)
+        pictures.setdefault(file, {})[record.title] = timed(record.points)
+    for file, rows in pictures.items():
+        files.write_atomically(file, draw(rows))
+    return list(pictures)
 
 
 def draw(rows: dict[str, list[Point]]) -> str:
@@ -42,7 +43,8 @@ def draw(rows: dict[str, list[Point]]) -> str:
         figure = Figure(figsize=(WIDTH, 1.7 * down + 0.8), layout="constrained")
         panels = list(figure.subplots(down, ACROSS, sharex=True, sharey=True, squeeze=False).flat)
         for axes, (title, points) in zip(panels, rows.items()):
-            _panel(axes, title, points, threads)
+            axes.set_title(title, fontsize=9)
+            _panel(axes, points, threads)
         for axes in panels[len(rows) :]:
             axes.set_visible(False)
         figure.supxlabel("examples a batch (logarithmic)", fontsize=9)
@@ -58,17 +60,16 @@ def draw(rows: dict[str, list[Point]]) -> str:
     return text.getvalue()
 
 
-def _panel(axes: Axes, title: str, points: list[Point], threads: list[int]) -> None:
+def _panel(axes: Axes, points: list[Point], threads: list[int]) -> None:
     for place, number in enumerate(threads):
         for phase, stroke in STROKES.items():
             chosen = [point for point in points if (point.at["threads"], point.at["phase"]) == (number, phase)]
             chosen.sort(key=lambda point: point.at[BATCH])
             sizes = [point.at[BATCH] for point in chosen]
-            rates = [point.at[BATCH] / point.sample.mean for point in chosen]
+            rates = [size / point.sample.mean for size, point in zip(sizes, chosen)]
             errors = [rate * point.sample.deviation / point.sample.mean for rate, point in zip(rates, chosen)]
             style = {"linestyle": stroke, "linewidth": 1.2, "marker": "o", "markersize": 2.5}
             axes.errorbar(sizes, rates, errors, color=f"C{place}", **style)
-    axes.set_title(title, fontsize=9)
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
     for axis in (axes.xaxis, axes.yaxis):

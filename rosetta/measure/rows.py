@@ -1,8 +1,9 @@
 """What every measurement of rows does: choose them, measure one after the other, keep each point as soon as it is there."""
 
 import os
+import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ from rich.console import Console
 from rosetta import catalog, data, plan, records
 from rosetta.catalog import Catalog, Row
 from rosetta.errors import RosettaError, Unavailable
-from rosetta.measure import keep, tables
+from rosetta.measure import keep, scripts, tables
+from rosetta.measure.options import RowOptions
 from rosetta.paths import RESULTS, portable
 from rosetta.plan import Plan
 from rosetta.records import Point, Record
@@ -19,30 +21,6 @@ from rosetta.run import devices
 from rosetta.run.execute import blank
 from rosetta.run.kernels import Kernels, parse_given
 from rosetta.tasks import UNTIMED
-
-
-@dataclass(frozen=True)
-class RowOptions:
-    """What every measurement of rows takes. names: of rows; none asks for all that train."""
-
-    names: list[str] | None = None
-    task: str | None = None
-    gpus: str | None = None
-    synthetic: bool = False
-    data_dir: Path | None = None
-    python: list[str] | None = None
-    out: Path | None = None
-
-
-@dataclass(frozen=True)
-class Part:
-    """Some points of a row, and how the screen shows them."""
-
-    points: list[Point]
-    line: str
-
-
-Work = Callable[[Plan], Iterator[Part]]
 
 
 class Measuring:
@@ -68,25 +46,34 @@ class Measuring:
         gpu, synthetic = self.slot.on_gpu, self.options.synthetic
         return plan.make(self.catalog, [row], UNTIMED, overrides, gpu=gpu, synthetic=synthetic)[0]
 
-    def short(self, row: Row, steps: int, epochs: int = 1) -> Plan:
+    def short(self, row: Row, steps: int, epochs: int) -> Plan:
         """A run of a few steps an epoch; a tenth of them where a step takes seconds."""
         task = self.catalog.task(row.task)
         kind, constants = task.kind, task.constants()
         steps = max(steps // 10, 1) if self.slow(row) else steps
         return self.plan(row, kind.short(constants, min(steps, kind.steps(constants)), epochs))
 
+    @contextmanager
+    def scripts(self, planned: Plan, *codes: dict[str, str]) -> Iterator[list[scripts.Script]]:
+        """Scripts of cells, in a folder that is there as long as the context lasts."""
+        with tempfile.TemporaryDirectory(prefix="rosetta-") as folder:
+            files = [Path(folder, f"script-{number}.py") for number in range(len(codes))]
+            yield [scripts.write(planned, code, file, self.kernels) for code, file in zip(codes, files)]
+
     def each(
         self,
         what: str,
         heading: str,
         plans: list[Plan],
-        work: Work,
+        work: Callable[[Plan], Iterator[list[Point]]],
+        line: Callable[[list[Point]], str],
         changed: dict[str, Any] | None = None,
         draw: Callable[[Catalog, list[Record], Path], list[Path]] | None = None,
     ) -> int:
         """Measure the rows of the plans. Exit code 0 only if all could be measured; what is not there counts if it was named.
 
-        changed: what was set by hand and makes another measurement. draw: draws pictures of the records at the end.
+        work: gives points of a row, some at a time; line: shows these, below the heading. changed: what was set by hand and makes
+        another measurement. draw: draws pictures of the records at the end.
         """
         data.locate_all(plans, self.options.data_dir)
         if self.options.data_dir:  # the scripts inherit it
@@ -98,10 +85,9 @@ class Measuring:
             try:
                 record = blank(planned, self.slot, self.kernels)
                 record.preset, record.changed, record.status = what, changed or {}, "ok"
-                for part in work(planned):
-                    record.points = keep.joined(record.points, part.points)
-                    keep.row(record, self.results)
-                    self.console.print(f"{title:<22}{part.line}", markup=False)
+                for points in work(planned):
+                    keep.row(record.model_copy(update={"points": points}), self.results)
+                    self.console.print(f"{title:<22}{line(points)}", markup=False)
             except Unavailable as reason:
                 self.console.print(f"{title}: {reason}", style="yellow", markup=False)
                 failed |= bool(self.options.names)
@@ -109,9 +95,7 @@ class Measuring:
                 self.console.print(f"{title}: {error}", style="red", markup=False)
                 failed = True
         kept = [record for _, record in records.read_all(self.results)]
-        pictures = (
-            draw(self.catalog, [record for record in kept if record.preset == what], self.results) if draw else []
-        )
+        pictures = draw(self.catalog, kept, self.results) if draw else []
         for file in [*pictures, *tables.Tables(self.catalog, kept, self.results).write()]:
             self.console.print(portable(str(file)), markup=False)
         return int(failed)

@@ -18,7 +18,7 @@ from rosetta.run.kernels import Kernels, thread_variables
 
 Edit = tuple[str, str, str]  # role of a cell, what stands there, what is to stand there
 PROGRAMS = ROOT / "programs"  # below it WHAT/FRAMEWORK.py
-MARK = re.compile(r"^# %% (?P<after>after )?(?P<role>\w+)$", re.MULTILINE)
+MARK = re.compile(r"^# %% (after )?(\w+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -37,11 +37,7 @@ class Script:
 
     def run(self, slot: Slot) -> str:
         """To its end; what it prints. Raises RosettaError with its last words if it fails."""
-        command, env = [str(self.python), str(self.file)], self.environment(slot)
-        done = subprocess.run(command, cwd=self.folder, env=env, capture_output=True, text=True)
-        if done.returncode:
-            raise RosettaError(f"its script failed: {last_words(done.stderr, done.returncode)}")
-        return done.stdout
+        return run("its script", [str(self.python), str(self.file)], self.folder, self.environment(slot))
 
 
 @dataclass(frozen=True)
@@ -65,16 +61,14 @@ def changes(file: Path, roles: Collection[str]) -> Changes:
     Raises Unavailable where there is no such file, RosettaError for a role that the notebooks do not have.
     """
     try:
-        text = file.read_text(encoding="utf-8")
+        _, *pieces = MARK.split(file.read_text(encoding="utf-8"))  # after or None, role, code, and so on
     except FileNotFoundError:
         raise Unavailable(f"not written: there is no {from_root(file)}") from None
-    marks = list(MARK.finditer(text))
     made = Changes({}, {})
-    for mark, following in zip(marks, [*marks[1:], None]):
-        if mark["role"] not in roles:
-            raise RosettaError(f"{from_root(file)}: notebooks have no cell {mark['role']}")
-        code = text[mark.end() : following.start() if following else None].strip()
-        (made.after if mark["after"] else made.instead)[mark["role"]] = code
+    for after, role, code in zip(pieces[::3], pieces[1::3], pieces[2::3]):
+        if role not in roles:
+            raise RosettaError(f"{from_root(file)}: notebooks have no cell {role}")
+        (made.after if after else made.instead)[role] = code.strip()
     return made
 
 
@@ -115,6 +109,14 @@ def write(planned: Plan, code: dict[str, str], file: Path, kernels: Kernels) -> 
     first, *others = code.values()
     file.write_text("\n\n".join([first, given, *others]) + "\n", encoding="utf-8")
     return Script(file, kernel.python, kernel.variables, planned.row.notebook.parent)
+
+
+def run(title: str, command: list[str], folder: Path, variables: dict[str, str] | None = None) -> str:
+    """A process to its end; what it prints. Raises RosettaError with its title and last words if it fails."""
+    done = subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True)
+    if done.returncode:
+        raise RosettaError(f"{title} failed: {last_words(done.stderr or done.stdout, done.returncode)}")
+    return done.stdout
 
 
 def last_words(errors: str, code: int) -> str:

@@ -1,6 +1,5 @@
-"""What happens before the first training step: the commands' own start-up, and imports, building and compiling of every row."""
+"""What a run takes besides training: start-up, imports, building and compiling, and what the harness adds to a row's own code."""
 
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -10,47 +9,50 @@ from pathlib import Path
 from rosetta import records
 from rosetta.errors import RosettaError, Unavailable
 from rosetta.figures import spread
-from rosetta.measure import cells, keep
-from rosetta.measure.machine import timed
-from rosetta.measure.rows import Measuring, Part, RowOptions
+from rosetta.measure import cells, keep, scripts
+from rosetta.measure.options import RowOptions
+from rosetta.measure.rows import Measuring
+from rosetta.measure.turns import by_turns, timed
 from rosetta.paths import RESULTS, ROOT
 from rosetta.plan import Plan
-from rosetta.records import Point, Record
+from rosetta.records import Point
 from rosetta.run.execute import execute
 from rosetta.tasks import PRESETS
 
-NAME = "startup"
-COMMANDS = {"--help": ["--help"], "list": ["list"], "report of 1,000 records": ["report", "--out"]}
+STARTUP, OVERHEAD = "startup", "overhead"
+# run_all.py without its lock, which the measurement holds
+UNLOCKED = (
+    "from contextlib import nullcontext; from rosetta import cli, lock; lock.only_runner = nullcontext; cli.main()"
+)
 
 
 def startup(options: RowOptions, repeats: int) -> int:
     """The commands, then the rows: each runs epochs of a single step through the runner, with its environment ready."""
     bench = Measuring(options)
-    points = commands(repeats, bench.results)
+    points = _commands(repeats, bench.results)
     for point in points:
         bench.console.print(f"{point.at['command']:<26} {spread(point.sample, 2)} s", markup=False)
-    keep.machine(NAME, bench.slot.machine, points, bench.results)
+    keep.machine(STARTUP, bench.slot.machine, points, bench.results)
 
-    def work(planned: Plan) -> Iterator[Part]:
-        parts = [_parts(bench, planned) for _ in range(repeats)]
-        points = [Point(at={"part": part}, values=[each[part] for each in parts]) for part in parts[0]]
-        yield Part(points, "".join(f"{cell:>16}" for cell in cells.start(points)))
+    def work(planned: Plan) -> Iterator[list[Point]]:
+        starts = [_parts(bench, planned) for _ in range(repeats)]
+        yield [Point(at={"part": part}, values=[parts[part] for parts in starts]) for part in starts[0]]
 
-    heading = "".join(f"{title:>16}" for title in cells.PARTS.values())
-    return bench.each(NAME, heading, [bench.short(row, steps=1, epochs=3) for row in bench.rows], work)
+    plans = [bench.short(row, steps=1, epochs=3) for row in bench.rows]
+    heading = cells.line(cells.PARTS.values(), 16)
+    return bench.each(STARTUP, heading, plans, work, lambda points: cells.line(cells.start(points), 16))
 
 
-def commands(repeats: int, results: Path) -> list[Point]:
+def _commands(repeats: int, results: Path) -> list[Point]:
     """Seconds of each command as a whole process, after a warm-up; 1,000 records are made up from those that there are."""
     with tempfile.TemporaryDirectory() as name:
         _make_up(results, Path(name), 1000)
-        points = []
-        for title, arguments in COMMANDS.items():
-            command = [sys.executable, "run_all.py", *arguments, *([name] if arguments[-1] == "--out" else [])]
-            call = partial(subprocess.run, command, cwd=ROOT, check=True, capture_output=True)
-            seconds = [timed(call) for _ in range(repeats + 1)]
-            points.append(Point(at={"command": title}, values=seconds[1:]))
-        return points
+        commands = {"--help": ["--help"], "list": ["list"], "report of 1,000 records": ["report", "--out", name]}
+        calls = {
+            title: partial(timed, partial(scripts.run, title, [sys.executable, "run_all.py", *arguments], ROOT))
+            for title, arguments in commands.items()
+        }
+        return by_turns("command", calls, repeats, warm_up=1)
 
 
 def _parts(bench: Measuring, planned: Plan) -> dict[str, float]:
@@ -69,6 +71,35 @@ def _make_up(results: Path, to: Path, number: int) -> None:
     if not known:
         raise RosettaError("there are no records to report: run a row first")
     for count in range(number):
-        record: Record = known[count % len(known)].model_copy(deep=True)
+        record = known[count % len(known)].model_copy(deep=True)
         record.machine.name = f"machine-{count // len(known)}"
         records.write(record, to)
+
+
+def overhead(options: RowOptions, repeats: int) -> int:
+    """A notebook's code as a plain script, and the same notebook through ``run_all.py``.
+
+    Both run by turns in the row's own environment, on the same parameters and data, as whole processes.
+    """
+    bench = Measuring(options)
+
+    def work(planned: Plan) -> Iterator[list[Point]]:
+        with bench.scripts(planned, scripts.cells(planned.row.notebook)) as (script,):
+            command = _run(planned, options, script.file.with_name("out"))
+            calls = {
+                "script": partial(timed, lambda: script.run(bench.slot)),
+                "run_all.py": partial(timed, lambda: scripts.run("run_all.py", command, ROOT)),
+            }
+            yield by_turns("program", calls, repeats, warm_up=1)  # file cache, compiled modules
+
+    heading = cells.line(["script, s", "run_all.py, s", "difference, s"], 24)
+    plans = [bench.plan(row, {}) for row in bench.rows]
+    return bench.each(OVERHEAD, heading, plans, work, lambda points: cells.line(cells.overhead(points), 24))
+
+
+def _run(planned: Plan, options: RowOptions, out: Path) -> list[str]:
+    """The command that runs the notebook of a plan."""
+    command = [sys.executable, "-c", UNLOCKED, "run", planned.row.full_name, "--preset", planned.preset]
+    command += ["--out", str(out), *(["--synthetic"] if planned.synthetic else [])]
+    command += [f"--python={each}" for each in options.python or []]
+    return command + ([f"--gpus={options.gpus}"] if options.gpus else [])

@@ -3,20 +3,21 @@
 The protocol of the benchmarks of 2016 and 2017: warm-up excluded, many steps, repeated; forward, forward and backward, the whole step.
 """
 
-import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import product
 from math import ceil
-from pathlib import Path
 
+from rosetta.catalog import Row
 from rosetta.extras import needs_extra
 from rosetta.figures import clock
 from rosetta.kinds.train import BATCH
-from rosetta.measure import scripts
+from rosetta.measure import cells, scripts
 from rosetta.measure.cells import PHASES, milliseconds
+from rosetta.measure.options import RowOptions
 from rosetta.measure.process import Process
-from rosetta.measure.rows import Measuring, Part, RowOptions
+from rosetta.measure.rows import Measuring
+from rosetta.options import axes, numbers
 from rosetta.plan import Plan, check
 from rosetta.records import Point
 from rosetta.run import devices, machine
@@ -45,9 +46,9 @@ class Protocol:
         """The parameters of each process; one measures all batch sizes."""
         return [dict(zip(self.axes, values)) for values in product(*self.axes.values())]
 
-    def estimate_s(self, planned: Plan) -> float:
+    def estimate_s(self, row: Row) -> float:
         """Seconds of a row with one number of threads, by its cost on 2 cores: the phases together are two steps."""
-        examples, cost = sum(self.batch_sizes) * (self.steps * self.repeats + WARM_UP), planned.row.facts.cost
+        examples, cost = sum(self.batch_sizes) * (self.steps * self.repeats + WARM_UP), row.facts.cost
         return len(self.places()) * (cost.start_s + 2 * examples * cost.item_ms / 1000)
 
 
@@ -58,18 +59,19 @@ def usual_threads() -> list[int]:
 
 
 def sweep(
-    options: RowOptions, threads: list[int] | None, axis: dict[str, list], steps: int, repeats: int, plot: bool
+    options: RowOptions, threads: str | None, axis: list[str] | None, steps: int, repeats: int, plot: bool
 ) -> int:
     """Measure rows; show and keep every point as soon as it is there. Exit code as of all measurements of rows."""
     if plot:
         with needs_extra("sweep --plot"):
             from rosetta.measure import plot as drawing
+    asked, given = numbers("--threads", threads) if threads else usual_threads(), axes(axis or [])
     bench = Measuring(options)
-    slots = [devices.timed(options.gpus, number)[0] for number in threads or usual_threads()]
+    slots = [devices.timed(options.gpus, number)[0] for number in asked]
     protocols, plans = {}, []
     for row in bench.rows:
         task = bench.catalog.task(row.task)
-        along = task.sweep | axis
+        along = task.sweep | given
         for name, values in along.items():
             for value in values:
                 check({name: value}, task)
@@ -79,21 +81,20 @@ def sweep(
         constants = {BATCH: max(protocol.batch_sizes)}
         plans.append(bench.plan(row, constants | task.kind.short(constants, steps=1, epochs=1)))
     if not bench.slot.on_gpu:
-        total_s = len(slots) * sum(protocols[planned.row.full_name].estimate_s(planned) for planned in plans)
+        total_s = len(slots) * sum(protocols[row.full_name].estimate_s(row) for row in bench.rows)
         bench.console.print(f"about {clock(total_s)}")
 
-    def work(planned: Plan) -> Iterator[Part]:
+    def work(planned: Plan) -> Iterator[list[Point]]:
         protocol = protocols[planned.row.full_name]
-        for slot in slots:
-            for place in protocol.places():
-                yield from parts(bench, bench.plan(planned.row, planned.changed | place), slot, protocol, place)
+        for slot, place in product(slots, protocol.places()):
+            yield from parts(bench, bench.plan(planned.row, planned.changed | place), slot, protocol, place)
 
-    heading = f"{'threads':>8}{'batch':>7}" + "".join(f"{title + ', ms':>24}" for title in PHASES.values())
-    return bench.each(NAME, heading, plans, work, draw=drawing.write if plot else None)
+    heading = f"{'threads':>8}{'batch':>7}" + cells.line((f"{title}, ms" for title in PHASES.values()), 24)
+    return bench.each(NAME, heading, plans, work, _line, draw=drawing.write if plot else None)
 
 
-def parts(bench: Measuring, planned: Plan, slot: Slot, protocol: Protocol, place: dict) -> Iterator[Part]:
-    """The points of one process: a row with so many threads, all batch sizes.
+def parts(bench: Measuring, planned: Plan, slot: Slot, protocol: Protocol, place: dict) -> Iterator[list[Point]]:
+    """The points of one process, a row with so many threads: those of one batch size after the other.
 
     Raises RosettaError where the framework's phases fail, Unavailable where they are not written or cannot run here.
     """
@@ -101,27 +102,25 @@ def parts(bench: Measuring, planned: Plan, slot: Slot, protocol: Protocol, place
     phases = scripts.changes(scripts.program(WHAT, planned.row), roles).after["optimizer"]
     before = roles[: roles.index("optimizer") + 1]
     code = {role: source for role, source in scripts.cells(planned.row.notebook).items() if role in before}
-    asked = {
-        "batch_sizes": protocol.batch_sizes,
-        "phases": list(PHASES),
-        "steps": protocol.steps,
-        "repeats": protocol.repeats,
-        "warm_up": WARM_UP,
-    }
-    with tempfile.TemporaryDirectory(prefix="rosetta-") as name:
-        script = scripts.write(planned, code | {"phases": phases}, Path(name, "phases.py"), bench.kernels)
-        with Process(script, slot, "phases", asked) as process:
-            for message in process.messages():
-                yield part(slot.threads, protocol.steps, place, message)
+    asked = asdict(protocol) | {"phases": list(PHASES), "warm_up": WARM_UP}
+    scripted = bench.scripts(planned, code | {"phases": phases})
+    with scripted as (script,), Process(script, slot, "phases", asked) as process:
+        for message in process.messages():
+            yield points(slot.threads, protocol.steps, place, message)
 
 
-def part(threads: int, steps: int, place: dict, message: dict) -> Part:
-    """What ``inside`` tells of one batch size, as points: seconds a step of each phase, one a repeat, and its last loss."""
-    points, shown = [], []
+def points(threads: int, steps: int, place: dict, message: dict) -> list[Point]:
+    """What ``inside`` tells of one batch size: seconds a step of each phase, one a repeat, and its last loss."""
+    made = []
     for phase in PHASES:
         at = {"threads": threads, **place, BATCH: message["batch_size"], "phase": phase, "steps": steps}
-        points.append(Point(at=at, values=message["seconds"][phase]))
-        points.append(Point(at=at, values=[message["loss"][phase]], unit="loss"))  # evidence that it computed
-        shown.append(f"{milliseconds(points[-2]):>24}")
-    about = " ".join(f"{name}={value}" for name, value in place.items())
-    return Part(points, f"{threads:>8}{message['batch_size']:>7}{''.join(shown)}  {about}".rstrip())
+        made.append(Point(at=at, values=message["seconds"][phase]))
+        made.append(Point(at=at, values=[message["loss"][phase]], unit="loss"))  # evidence that it computed
+    return made
+
+
+def _line(points: list[Point]) -> str:
+    at = points[0].at
+    about = " ".join(f"{name}={value}" for name, value in cells.others(at).items())
+    phases = cells.line(map(milliseconds, cells.timed(points)), 24)
+    return f"{at['threads']:>8}{at[BATCH]:>7}{phases}  {about}".rstrip()

@@ -1,6 +1,7 @@
 """The tables of what was measured: for the blocks of docs/performance.md, and together as ``results/speed.md``."""
 
 from collections.abc import Callable
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 
@@ -27,6 +28,77 @@ HEADINGS = {
 }
 
 Group = list[Record]  # of one machine, task and setting, in the catalog's order
+Make = Callable[[Task, Group], list[str]]  # a table and the words below it; nothing where nothing is known
+
+
+def picture_file(results: Path, machine: str, task: Task) -> Path:
+    """The picture of a sweep, where one was drawn."""
+    return results / machine / keep.FOLDER / f"{task.key}-sweep.svg"
+
+
+def _title(record: Record) -> str:
+    return markdown.escape(record.title) + (" SYNTHETIC" if record.dataset.synthetic else "")
+
+
+def _setting(record: Record) -> tuple[str, str, str]:
+    """What a table has in common."""
+    return record.machine.name, record.task, str(sorted(record.changed.items()))
+
+
+def _given(changed: dict) -> str:
+    return " ".join(f"`{name}={value}`" if value != "" else f"without `{name}`" for name, value in changed.items())
+
+
+def _words(group: Group, *parts: str) -> str:
+    """Machine, protocol and days, below a table."""
+    days = sorted({f"{record.started:%Y-%m-%d}" for record in group})
+    return "; ".join([group[0].machine.about, *parts, " to ".join(dict.fromkeys([days[0], days[-1]]))]) + "."
+
+
+def _epochs(group: Group) -> str:
+    points = [point for record in group for point in cells.timed(record.points)]
+    counts = sorted({(point.at["steps"], len(point.values)) for point in points})
+    epochs = ", ".join(f"{number} epochs of {steps} steps" for steps, number in counts)
+    return _words(group, f"{epochs} after a first that is not counted")
+
+
+def _repeats(group: Group) -> str:
+    repeats = sorted({len(point.values) for record in group for point in record.points})
+    counted = "one run each" if repeats == [1] else f"medians of {', '.join(map(str, repeats))} runs"
+    return f"{group[0].machine.about}; {counted}."
+
+
+def _lines(heading: list[str], lines: Callable[[list[Point]], list[list[str]]], words=_words) -> Make:
+    """A table of the same columns whatever the task. heading: after the row's title. lines: of a record. words: below it."""
+
+    def make(task: Task, group: Group) -> list[str]:
+        body = [[_title(record), *line] for record in group for line in lines(record.points)]
+        return [markdown.table(["", *heading], body), words(group)]
+
+    return make
+
+
+def _against(other: str) -> Make:
+    heading = ["notebook, ms a step", f"{other}, ms a step", f"notebook / {other}"]
+    return _lines(heading, lambda points: [cells.pair(points)], _epochs)
+
+
+# By the name of the measurement
+OF_ROWS = {
+    "fastest": _against("fastest loop"),
+    "settings": _against("so"),
+    "startup": _lines([f"{title}, s" for title in PARTS.values()], lambda points: [cells.start(points)], _repeats),
+    "overhead": _lines(["script, s", "`run_all.py`, s", "difference, s"], lambda points: [cells.overhead(points)]),
+    "lessons": _lines(["lesson", ""], lambda points: [cells.lesson(point) for point in points]),
+}
+OF_MACHINES: dict[str, tuple[list[str], Callable[[Point], list[str]]]] = {
+    "startup": (["`run_all.py`", "seconds"], lambda point: [point.at["command"], spread(point.sample, 2)]),
+    "loading": (["data", "seconds"], lambda point: [point.at["data"], spread(point.sample, 3)]),
+    "cluster": (
+        ["workers", "runs", "seconds a run", "time, s"],
+        lambda point: [*(f"{number:g}" for number in point.at.values()), f"{point.sample.median:,.1f}"],
+    ),
+}
 
 
 class Tables:
@@ -34,25 +106,18 @@ class Tables:
 
     def __init__(self, catalog: Catalog, records: list[Record], results: Path):
         self.catalog, self.results = catalog, results
-        self._order = {row.full_name: place for place, row in enumerate(catalog.rows())}
-        self._records = [record for record in records if record.full_name in self._order]
+        order = {row.full_name: place for place, row in enumerate(catalog.rows())}
+        self._records = sorted(
+            (record for record in records if record.full_name in order),
+            key=lambda record: (_setting(record), order[record.full_name], record.dataset.synthetic),
+        )
 
     def blocks(self) -> blocks.Tables:
         """By the name of the block."""
-        return {
-            "fastest": lambda: self._of_rows("fastest", lambda task, group: _pairs(group, "fastest loop")),
-            "settings": lambda: self._of_rows("settings", lambda task, group: _pairs(group, "so")),
-            "limits": lambda: self._of_rows("sweep", self._limits),
-            "sweep": lambda: self._of_rows("sweep", _sweep),
-            "points": lambda: self._of_rows("sweep", self._points),
-            "overhead": lambda: self._of_rows("overhead", _overhead),
-            "lessons": lambda: self._of_rows("lessons", _lessons),
-            "startup": lambda: "\n\n".join(filter(None, [self._commands(), self._of_rows("startup", _startup)])),
-            "loading": lambda: self._of_machine(
-                "loading", ["data", "seconds"], lambda point: [point.at["data"], spread(point.sample, 3)]
-            ),
-            "cluster": lambda: self._of_machine("cluster", ["workers", "runs", "seconds a run", "time, s"], _workers),
-        }
+        made = {name: partial(self._table, name) for name in OF_ROWS | OF_MACHINES}
+        for name, make in {"limits": self._limits, "sweep": _sweep, "points": self._points}.items():
+            made[name] = partial(self._of_rows, "sweep", make)
+        return made
 
     def write(self) -> list[Path]:
         """Write ``speed.md`` and, from the default results, the tables of the hand-written page; returns their paths."""
@@ -69,9 +134,21 @@ class Tables:
                 parts += [f"## {heading}", text]
         return "\n\n".join(parts) + "\n"
 
-    def _of_rows(self, what: str, make: Callable[[Task, Group], list[str]]) -> str:
-        """The tables of a measurement: one for each machine, task and setting."""
-        chosen = sorted((record for record in self._records if record.preset == what), key=self._key)
+    def _table(self, what: str) -> str:
+        """A table for each machine, and those of rows."""
+        parts = []
+        for measured in keep.machines(what, self.results):
+            heading, line = OF_MACHINES[what]
+            parts.append(markdown.table(heading, [line(point) for point in measured.points]))
+            if what not in OF_ROWS:  # whose tables say it
+                parts.append(f"{measured.machine.about}; {measured.measured:%Y-%m-%d}.")
+        if what in OF_ROWS:
+            parts.append(self._of_rows(what, OF_ROWS[what]))
+        return "\n\n".join(filter(None, parts))
+
+    def _of_rows(self, what: str, make: Make) -> str:
+        """A table for each machine, task and setting."""
+        chosen = [record for record in self._records if record.preset == what]
         several, parts = len({record.task for record in chosen}) > 1, []
         for (_, key, _), members in groupby(chosen, key=_setting):
             group, task = list(members), self.catalog.task(key)
@@ -83,26 +160,6 @@ class Tables:
             parts += made
         return "\n\n".join(parts)
 
-    def _key(self, record: Record) -> tuple:
-        return _setting(record), self._order[record.full_name], record.dataset.synthetic
-
-    def _of_machine(self, what: str, heading: list[str], line: Callable[[Point], list[str]]) -> str:
-        parts = []
-        for measured in keep.machines(what, self.results):
-            parts.append(markdown.table(heading, [line(point) for point in measured.points]))
-            parts.append(f"{measured.machine.about}; {measured.measured:%Y-%m-%d}.")
-        return "\n\n".join(parts)
-
-    def _commands(self) -> str:
-        """How long the commands themselves take."""
-        return "\n\n".join(
-            markdown.table(
-                ["`run_all.py`", "seconds"],
-                [[point.at["command"], spread(point.sample, 2)] for point in measured.points],
-            )
-            for measured in keep.machines("startup", self.results)
-        )
-
     def _limits(self, task: Task, group: Group) -> list[str]:
         """Where a step's time goes with all processors, beside what these do in a plain matrix product."""
         batch, machine = task.constants()[BATCH], group[0].machine
@@ -111,18 +168,16 @@ class Tables:
         if not floor or not flop:
             return []
         (product,), most, body = floor[0].points, max(_threads(group, batch), default=0), []
+        best, size = product.sample.high, product.at["size"]
         for record in group:
             means = {phase: point.sample.mean for phase, point in _phases(record, most, batch).items()}
             if not means:
                 continue
             forward, backward, step = (means[phase] for phase in PHASES)
-            parts = forward, backward - forward, step - backward
+            rate, parts = flop / step, (forward, backward - forward, step - backward)
             shares = [f"{round(part / step, 2) + 0.0:.0%}" for part in parts]  # + 0.0: no minus before nothing
-            rate = flop / step
-            figures = f"{1000 * step:.0f}", f"{rate / 1e9:.0f}", f"{rate / product.sample.high:.0%}"
-            body.append([_title(record), *figures, *shares])
+            body.append([_title(record), f"{1000 * step:.0f}", f"{rate / 1e9:.0f}", f"{rate / best:.0%}", *shares])
         heading = ["", "full step, ms", "GFLOP/s", "of the matrix product's", "forward", "gradients", "update"]
-        best, size = product.sample.high, product.at["size"]
         words = (
             f"From the next table, with {_count(most)}. NumPy's product of two matrices of {size} x {size}: "
             f"{best / 1e9:.0f} GFLOP/s, which makes the floor of a step {1000 * flop / best:.0f} ms "
@@ -135,45 +190,19 @@ class Tables:
         body = []
         for record in group:
             for place, points in groupby(sorted(cells.timed(record.points), key=_place), key=_place):
-                phases = {point.at["phase"]: point for point in points}
-                step, at = phases["step"], dict(place)
-                others = [f"{name.lower()} {value}" for name, value in at.items() if name not in ("threads", BATCH)]
-                body.append(
-                    [
-                        " ".join([_title(record), *others]),
-                        str(at["threads"]),
-                        str(at[BATCH]),
-                        *(milliseconds(phases[phase]) for phase in PHASES),
-                        f"{at[BATCH] / step.sample.mean:.0f}",
-                        f"{len(step.values)} x {step.at['steps']}",
-                    ]
-                )
+                phases, at = {point.at["phase"]: point for point in points}, dict(place)
+                step = phases["step"]
+                others = [f"{name.lower()} {value}" for name, value in cells.others(at).items()]
+                title = " ".join([_title(record), *others])
+                times = [milliseconds(phases[phase]) for phase in PHASES]
+                rate, protocol = f"{at[BATCH] / step.sample.mean:.0f}", f"{len(step.values)} x {step.at['steps']}"
+                body.append([title, str(at["threads"]), str(at[BATCH]), *times, rate, protocol])
         heading = ["row", "threads", "batch", *(f"{title}, ms" for title in PHASES.values()), "examples/s", "protocol"]
-        parts = [
-            markdown.table(heading, body),
-            "Mean ± standard deviation; *protocol*: repeats x steps. " + _where(group),
-        ]
+        words = "Mean ± standard deviation; *protocol*: repeats x steps. " + _words(group)
         picture = picture_file(self.results, group[0].machine.name, task)
-        if picture.is_file():
-            address = markdown.link(picture, self.results)
-            parts.append(f"![Examples a second by batch size and number of threads]({address})")
-        return parts
-
-
-def picture_file(results: Path, machine: str, task: Task) -> Path:
-    """The picture of a sweep, where one was drawn."""
-    return results / machine / keep.FOLDER / f"{task.key}-sweep.svg"
-
-
-def _pairs(group: Group, other: str) -> list[str]:
-    """A notebook against itself with something else."""
-    counts = sorted(
-        {(point.at["steps"], len(point.values)) for record in group for point in cells.timed(record.points)}
-    )
-    heading = ["", "notebook, ms a step", f"{other}, ms a step", f"notebook / {other}"]
-    epochs = ", ".join(f"{number} epochs of {steps} steps" for steps, number in counts)
-    words = f"{group[0].machine.about}; {epochs} after a first that is not counted; {_days(group)}."
-    return [markdown.table(heading, [[_title(record), *cells.pair(record.points)] for record in group]), words]
+        address = markdown.link(picture, self.results)
+        shown = f"![Examples a second by batch size and number of threads]({address})"
+        return [markdown.table(heading, body), words, *([shown] if picture.is_file() else [])]
 
 
 def _sweep(task: Task, group: Group) -> list[str]:
@@ -183,56 +212,23 @@ def _sweep(task: Task, group: Group) -> list[str]:
     if not threads:
         return []
     for record in group:
-        by_threads = {number: _phases(record, number, batch) for number in threads}
-        figures = [milliseconds(points[phase]) if points else "" for points in by_threads.values() for phase in PHASES]
-        if not any(figures):
+        by_threads = [_phases(record, number, batch) for number in threads]
+        if not any(by_threads):
             continue
-        first, last = by_threads[threads[0]], by_threads[threads[-1]]
-        both = first and last and len(threads) > 1
-        gain = f"{first['step'].sample.mean / last['step'].sample.mean:.2f}" if both else ""
+        figures = [milliseconds(phases[phase]) if phases else "" for phases in by_threads for phase in PHASES]
+        steps = [phases["step"] for phases in by_threads if phases]
+        complete = len(threads) > 1 and by_threads[0] and by_threads[-1]
+        gain = f"{steps[0].sample.mean / steps[-1].sample.mean:.2f}" if complete else ""
         body.append([_title(record), *figures, gain])
-        counts |= {(points["step"].at["steps"], len(points["step"].values)) for points in by_threads.values() if points}
+        counts |= {(step.at["steps"], len(step.values)) for step in steps}
     heading = ["", *(f"{title}, ms, {_count(number)}" for number in threads for title in PHASES.values()), "gain"]
     protocol = ", ".join(f"{repeats} times {steps} steps" for steps, repeats in sorted(counts))
-    words = (
-        f"{group[0].machine.about}; batch {batch}, {protocol}, mean ± standard deviation; "
-        f"*gain*: of the step, from {_count(threads[0])} to {threads[-1]}; {_days(group)}."
+    words = _words(
+        group,
+        f"batch {batch}, {protocol}, mean ± standard deviation",
+        f"*gain*: of the step, from {_count(threads[0])} to {threads[-1]}",
     )
     return [markdown.table(heading, body), words]
-
-
-def _startup(task: Task, group: Group) -> list[str]:
-    repeats = sorted({len(point.values) for record in group for point in record.points})
-    counted = "one run each" if repeats == [1] else f"medians of {', '.join(map(str, repeats))} runs"
-    heading = ["", *(f"{title}, s" for title in PARTS.values())]
-    body = [[_title(record), *cells.start(record.points)] for record in group]
-    return [markdown.table(heading, body), f"{group[0].machine.about}; {counted}."]
-
-
-def _overhead(task: Task, group: Group) -> list[str]:
-    heading = ["", "script, s", "`run_all.py`, s", "difference, s"]
-    return [
-        markdown.table(heading, [[_title(record), *cells.overhead(record.points)] for record in group]),
-        _where(group),
-    ]
-
-
-def _lessons(task: Task, group: Group) -> list[str]:
-    body = [[_title(record), point.at["lesson"], cells.lesson(point)] for record in group for point in record.points]
-    return [markdown.table(["", "lesson", ""], body), _where(group)]
-
-
-def _title(record: Record) -> str:
-    return markdown.escape(record.title) + (" SYNTHETIC" if record.dataset.synthetic else "")
-
-
-def _setting(record: Record) -> tuple[str, str, str]:
-    """What a table has in common."""
-    return record.machine.name, record.task, str(sorted(record.changed.items()))
-
-
-def _given(changed: dict) -> str:
-    return " ".join(f"`{name}={value}`" if value != "" else f"without `{name}`" for name, value in changed.items())
 
 
 def _place(point: Point) -> tuple:
@@ -254,16 +250,3 @@ def _threads(group: Group, batch: int) -> list[int]:
 
 def _count(threads: int) -> str:
     return f"{threads} thread{'' if threads == 1 else 's'}"
-
-
-def _where(group: Group) -> str:
-    return f"{group[0].machine.about}; {_days(group)}."
-
-
-def _days(group: Group) -> str:
-    days = sorted({f"{record.started:%Y-%m-%d}" for record in group})
-    return days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
-
-
-def _workers(point: Point) -> list[str]:
-    return [*(f"{point.at[name]:g}" for name in ("workers", "runs", "seconds")), f"{point.sample.median:,.1f}"]

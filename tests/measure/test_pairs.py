@@ -51,9 +51,9 @@ def script(folder: Path, name: str, code: str, **values) -> Script:
 def test_one_trains_while_the_other_stands_still(tmp_path, slot):
     both = script(tmp_path, "a", TRAINING, seconds=0.05), script(tmp_path, "b", TRAINING, seconds=1.0)
     first, second = pairs.alternate(both, slot, 3)
-    assert [epoch.loss for epoch in first] == [epoch.loss for epoch in second] == [1.0, 0.5, pytest.approx(1 / 3)]
-    assert all(0.05 <= epoch.seconds < 0.9 for epoch in first), "what the other takes is not counted"
-    assert all(epoch.seconds >= 1.0 for epoch in second)
+    assert [epoch["loss"] for epoch in first] == [epoch["loss"] for epoch in second] == [1.0, 0.5, pytest.approx(1 / 3)]
+    assert all(0.05 <= epoch["seconds"] < 0.9 for epoch in first), "what the other takes is not counted"
+    assert all(epoch["seconds"] >= 1.0 for epoch in second)
     notes = [line.split() for line in (tmp_path / "notes").read_text().splitlines()]
     turns = [name for name, word in notes if word == "begins"]
     assert turns == ["a", "b", "b", "a", "a", "b"]

@@ -1,6 +1,7 @@
 """The phases that ``run_all.py sweep`` times are those of a training step, in every framework."""
 
 import os
+from itertools import chain
 
 import pytest
 
@@ -9,7 +10,8 @@ from rosetta.catalog import Row
 from rosetta.errors import RosettaError, Unavailable
 from rosetta.kinds.train import BATCH
 from rosetta.measure import sweep
-from rosetta.measure.rows import Measuring, RowOptions
+from rosetta.measure.options import RowOptions
+from rosetta.measure.rows import Measuring
 from rosetta.measure.scripts import program
 from rosetta.measure.sweep import PHASES, Protocol
 from rosetta.records import Point
@@ -32,8 +34,7 @@ def measured(request) -> dict[str, list[Point] | RosettaError]:
         plan.parameters.update(task.without_chance)
         with workers.share() as slot:
             try:
-                parts = list(sweep.parts(MEASURING, plan, slot, PROTOCOL, {}))
-                return row.full_name, [point for part in parts for point in part.points]
+                return row.full_name, list(chain(*sweep.parts(MEASURING, plan, slot, PROTOCOL, {})))
             except RosettaError as error:
                 return row.full_name, error
 

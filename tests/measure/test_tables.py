@@ -50,7 +50,7 @@ def pair(what: str) -> list[Point]:
 def swept(threads: int, step: float, size: int = SIZE) -> list[Point]:
     seconds = {"forward": [0.05, 0.05], "backward": [0.15, 0.17], "step": [step, step]}
     message = {"batch_size": size, "seconds": seconds, "loss": dict.fromkeys(seconds, 2.3)}
-    return sweep.part(threads, 100, {}, message).points
+    return sweep.points(threads, 100, {}, message)
 
 
 def made(every: list[Record], results) -> dict[str, str]:

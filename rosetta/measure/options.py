@@ -1,0 +1,18 @@
+"""The options that every measurement of rows takes."""
+
+from dataclasses import dataclass
+
+from rosetta.options import DataOption, GpusOption, Names, OutOption, PythonOption, SyntheticOption, TaskOption
+
+
+@dataclass(frozen=True)
+class RowOptions:
+    """names: of rows; none asks for all that train."""
+
+    names: Names = None
+    task: TaskOption = None
+    gpus: GpusOption = None
+    synthetic: SyntheticOption = False
+    data_dir: DataOption = None
+    python: PythonOption = None
+    out: OutOption = None
