@@ -71,11 +71,11 @@ def record(log, accuracy, parameters, frameworks, device):
     parameters: number of trainable parameters of the network. frameworks, device: as for ``emit``.
     """
     metrics = {
-        "accuracy": _finite(accuracy),
+        "accuracy": finite(accuracy),
         "parameters": int(parameters),
-        "loss": [_finite(loss) for loss in log.loss],
+        "loss": [finite(loss) for loss in log.loss],
         "epoch_s": [round(seconds, 4) for seconds in log.epoch_s],
-        "epoch_accuracy": [_finite(accuracy) for accuracy in log.accuracy],
+        "epoch_accuracy": [finite(accuracy) for accuracy in log.accuracy],
     }
     tested = "no accuracy" if metrics["accuracy"] is None else "accuracy %.2f %%" % (100 * metrics["accuracy"])
     emit(metrics, frameworks, device, "%s, %d epochs in %.1f s" % (tested, len(log.epoch_s), sum(log.epoch_s)))
@@ -106,7 +106,7 @@ def emit(metrics, frameworks, device, text, points=()):
     _show(payload, "%s\n%s" % (about, ", ".join("%s %s" % item for item in payload["versions"].items())))
 
 
-def _finite(number):
+def finite(number):
     """JSON knows no NaN: a number that is not finite becomes None."""
     number = float(number)
     return number if math.isfinite(number) else None

@@ -2,15 +2,17 @@
 
 import shlex
 from collections import Counter
+from collections.abc import Iterator
 
 from rich.console import Console
 
 from rosetta.catalog import Catalog
+from rosetta.errors import Unavailable
 from rosetta.figures import clock
 from rosetta.plan import Plan
 from rosetta.records import Machine
-from rosetta.run import environments
 from rosetta.run.devices import Slot
+from rosetta.run.environments import Environment
 from rosetta.run.kernels import Kernels
 
 LESS = (
@@ -50,21 +52,55 @@ def announce(
         tell(f"  {title:<20} {planned.preset:<6} {size}, about {clock(seconds)}{each}{note}")
     total = max(max(seconds for _, seconds in ordered), sum(seconds for _, seconds in ordered) / len(slots))
     side = f", {len(slots)} at a time" if len(slots) > 1 else ""
+    left_out = [catalog.label(row) for row in catalog.rows() if row.facts.gpu_only]
+    if whole and left_out and not any(slot.on_gpu for slot in slots):
+        tell(f"left out, for they gain nothing without a GPU (name them to run them): {', '.join(left_out)}")
+    for text in _builds(ordered, slots, kernels, catalog):
+        tell(text)
     runs = "1 run" if len(ordered) == 1 else f"{len(ordered)} runs"
-    tell(f"{runs}{side}, about {clock(total)}{_installations(ordered, kernels)}")
+    tell(f"{runs}{side}, about {clock(total)}{_installations(ordered, slots, kernels)}")
 
 
-def _installations(ordered: list[tuple[Plan, float]], kernels: Kernels) -> str:
+def _builds(ordered: list[tuple[Plan, float]], slots: list[Slot], kernels: Kernels, catalog: Catalog) -> Iterator[str]:
+    """Where there are GPUs: the builds that compute on them, and the rows that have none."""
+    builds: dict[str, str] = {}
+    without: dict[str, None] = {}
+    for planned, environment in _environments(ordered, slots, kernels):
+        if environment is None:
+            without[catalog.label(planned.row)] = None
+        elif environment.gpu_build:
+            note = environment.gpu_build.note
+            builds[environment.title] = f"{environment.title}: {note}" if note else environment.title
+    if builds:
+        yield f"builds for the GPU: {', '.join(builds.values())}"
+    if without:
+        yield f"skipped, for want of a build for this GPU (run_all.py doctor says why): {', '.join(without)}"
+
+
+def _environments(
+    ordered: list[tuple[Plan, float]], slots: list[Slot], kernels: Kernels
+) -> Iterator[tuple[Plan, Environment | None]]:
+    """What each run gets, unless that is an interpreter of the user's; None where there is no build."""
+    for planned, _ in ordered:
+        for gpus in {slot.machine.name: slot.machine.gpus for slot in slots}.values():
+            if kernels.interpreter(planned.row.environment) is None:
+                try:
+                    yield planned, kernels.environment(planned.row, gpus)
+                except Unavailable:
+                    yield planned, None
+
+
+def _installations(ordered: list[tuple[Plan, float]], slots: list[Slot], kernels: Kernels) -> str:
     """What has to be installed before, with its size."""
-    names = sorted({planned.row.environment for planned, _ in ordered})
-    recipes = [environments.load(name) for name in names if kernels.interpreter(name) is None]
-    missing = [recipe for recipe in recipes if not recipe.is_ready() and recipe.obstacle() is None]
+    needed = {found.title: found for _, found in _environments(ordered, slots, kernels) if found}
+    missing = [needed[title] for title in sorted(needed)]
+    missing = [found for found in missing if not found.is_ready() and found.obstacle() is None]
     if not missing:
         return ""
-    disk, download = (sum(getattr(one.recipe, field) for one in missing) for field in ("disk_gb", "download_gb"))
+    disk, download = (sum(getattr(found.sizes, field) for found in missing) for field in ("disk_gb", "download_gb"))
     several = f"{len(missing)} environments" if len(missing) > 1 else "an environment"
     return (
-        f"; before, {several} will be installed ({', '.join(one.name for one in missing)}): "
+        f"; before, {several} will be installed ({', '.join(found.title for found in missing)}): "
         f"{disk:.1f} GB of disk, {download:.1f} GB to download"
     )
 

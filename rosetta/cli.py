@@ -10,6 +10,7 @@ from rosetta import lock
 from rosetta.errors import RosettaError
 from rosetta.measure import cli as measuring
 from rosetta.options import (
+    BuildOption,
     Count,
     DataOption,
     GpusOption,
@@ -73,6 +74,7 @@ def run(
         typer.Option(min=1, help="Seconds after which a run is stopped; ten times its estimate when not given."),
     ] = None,
     python: PythonOption = None,
+    build: BuildOption = None,
     gpus: GpusOption = None,
     gpus_per_run: Annotated[int, typer.Option(min=1, help="GPUs that each run is given.")] = 1,
     threads: Annotated[int | None, typer.Option(min=1, help="Processors a run may use; all when not given.")] = None,
@@ -103,6 +105,7 @@ def run(
         timeout_s=timeout,
         data_dir=str(data_dir.absolute()) if data_dir else None,
         python=python or [],
+        build=build or [],
         gpus=gpus,
         gpus_per_run=gpus_per_run,
         threads=threads,
@@ -136,13 +139,14 @@ def verify(
     synthetic: SyntheticOption = False,
     out: OutOption = None,
     python: PythonOption = None,
+    build: BuildOption = None,
     gpus: GpusOption = None,
     jobs: JobsOption = None,
 ) -> None:
     """Prove that notebooks are the same network: level by level against the reference in NumPy; writes results/conformance/."""
     from rosetta.verify import command
 
-    options = command.Options(task, data_dir, synthetic, out, python or [], gpus, jobs)
+    options = command.Options(task, data_dir, synthetic, out, python or [], build or [], gpus, jobs)
     raise typer.Exit(lock.alone("verify", lambda: command.verify(names or [], options, every, drawn)))
 
 
@@ -156,31 +160,47 @@ def crossload(
     test_size: Annotated[int | None, Count] = None,
     out: OutOption = None,
     python: PythonOption = None,
+    build: BuildOption = None,
     gpus: GpusOption = None,
     jobs: JobsOption = None,
 ) -> None:
     """Let rows of a task evaluate each other's trained weights, all by all; writes results/conformance/."""
     from rosetta.verify import command
 
-    options = command.Options(task, data_dir, synthetic, out, python or [], gpus, jobs)
+    options = command.Options(task, data_dir, synthetic, out, python or [], build or [], gpus, jobs)
     sizes = {"N_TRAIN": train_size, "N_TEST": test_size}
     raise typer.Exit(lock.alone("crossload", lambda: command.crossload(names or [], sizes, options)))
 
 
 @app.command("list")
-def list_rows(task: TaskOption = None, python: PythonOption = None) -> None:
+def list_rows(task: TaskOption = None, python: PythonOption = None, build: BuildOption = None) -> None:
     """List the rows, their environments, and their state on this machine."""
     from rosetta import commands
+    from rosetta.run import kernels
 
-    commands.list_rows(task, python or [])
+    commands.list_rows(task, kernels.chosen(python or [], build or []))
 
 
 @app.command()
-def doctor(python: PythonOption = None) -> None:
-    """Tell what this machine has: Pythons, disk, GPU, data, environments."""
-    from rosetta import doctor as checks
+def doctor(
+    names: Names = None,
+    task: TaskOption = None,
+    check: Annotated[
+        bool,
+        typer.Option("--check", help="Compute a small convolution in every environment that fits; makes them first."),
+    ] = False,
+    python: PythonOption = None,
+    build: BuildOption = None,
+    gpus: GpusOption = None,
+) -> None:
+    """Tell what this machine has: Pythons, disk, GPU, data, and which build of each environment; --check tries them."""
+    from rosetta.doctor import diagnosis, firstcheck
+    from rosetta.run import kernels
 
-    raise typer.Exit(checks.main(python or []))
+    given = kernels.chosen(python or [], build or [])
+    if check:
+        raise typer.Exit(lock.alone("doctor --check", lambda: firstcheck.main(names or [], task, given, gpus)))
+    raise typer.Exit(diagnosis.main(given))
 
 
 @app.command()
@@ -199,6 +219,7 @@ def lab(
     names: Names = None,
     task: TaskOption = None,
     python: PythonOption = None,
+    build: BuildOption = None,
     port: Annotated[
         int | None, typer.Option(min=1, max=65535, help="Where JupyterLab listens; 8888 or the next.")
     ] = None,
@@ -206,9 +227,11 @@ def lab(
 ) -> None:
     """Open JupyterLab with a kernel for every framework; makes the environments that they need."""
     from rosetta import lab as work
+    from rosetta.run import kernels
 
-    options = [f"--port={port}"] if port else []
-    raise typer.Exit(work.lab(names or [], task, python or [], [*options, *([] if browser else ["--no-browser"])]))
+    given = kernels.chosen(python or [], build or [])
+    options = [*([f"--port={port}"] if port else []), *([] if browser else ["--no-browser"])]
+    raise typer.Exit(work.lab(names or [], task, given, options))
 
 
 @app.command()

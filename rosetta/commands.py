@@ -15,8 +15,9 @@ from rosetta.errors import RosettaError
 from rosetta.extras import needs_extra
 from rosetta.paths import RESULTS, ROOT, portable
 from rosetta.report import pages, pictures, written
+from rosetta.run import machine
 from rosetta.run.execute import commit
-from rosetta.run.kernels import Kernels, parse_given
+from rosetta.run.kernels import Kernels
 
 
 def version() -> str:
@@ -25,9 +26,9 @@ def version() -> str:
     return f"{project['name']} {project['version']} {commit()}".strip()
 
 
-def list_rows(task: str | None, python: list[str]) -> None:
+def list_rows(task: str | None, kernels: Kernels) -> None:
     """One line a row: name, environment, state here, years."""
-    known, kernels = catalog.load(), Kernels(parse_given(python))
+    known, cards = catalog.load(), machine.cards()
     table = Table(box=None, pad_edge=False)
     for heading in ("row", "environment", "state here", "released", "ended"):
         table.add_column(heading, overflow="fold")
@@ -36,7 +37,7 @@ def list_rows(task: str | None, python: list[str]) -> None:
         table.add_row(
             Text(known.label(row) if len(known.tasks) == 1 else row.full_name),
             row.environment,
-            Text(f"cannot exist: {row.facts.absent}" if row.facts.absent else kernels.state(row.environment)),
+            Text(f"cannot exist: {row.facts.absent}" if row.facts.absent else kernels.state(row, cards)),
             str(framework.released),
             str(framework.retired or ""),
         )

@@ -9,20 +9,20 @@ from rosetta import catalog
 from rosetta.catalog import Row
 from rosetta.errors import RosettaError, Unavailable
 from rosetta.paths import ROOT
-from rosetta.run import environments
-from rosetta.run.kernels import Kernels, parse_given, write_kernelspec
+from rosetta.run import environments, machine
+from rosetta.run.kernels import Kernels, write_kernelspec
 
 ENVIRONMENT = "lab"
 FOLDER = ROOT / ".jupyter"  # made anew each time; JUPYTER_PATH leads there
 
 
-def lab(names: list[str], task: str | None, python: list[str], arguments: list[str]) -> int:
+def lab(names: list[str], task: str | None, kernels: Kernels, arguments: list[str]) -> int:
     """Make the environments that the rows and JupyterLab need, register their kernels, run JupyterLab until it ends; its exit code.
 
     arguments: for JupyterLab. A row that this machine cannot run is told and left out; raises RosettaError if none is left.
     """
     rows = one_a_kernel(catalog.load().select(names, task))
-    registered = register(rows, Kernels(parse_given(python)), FOLDER)
+    registered = register(rows, kernels, FOLDER)
     if not registered:
         raise RosettaError("none of these rows can run on this machine")
     print(f"kernels: {', '.join(registered)}; choose one by the name of the notebook's framework")
@@ -46,10 +46,11 @@ def register(rows: list[Row], kernels: Kernels, folder: Path) -> list[str]:
     titles = []
     shutil.rmtree(folder, ignore_errors=True)  # what an earlier call has registered
     folder.mkdir()
+    gpus = [device.gpu for device in machine.devices()[:1]]  # its notebooks take the first
     for row in rows:
         print(f"{row.title}: environment {row.environment}", flush=True)
         try:
-            kernel = kernels.get(row.environment, row.imports, folder / "install.log", tell=print)
+            kernel = kernels.get(row, folder / "install.log", print, gpus if kernels.has_build(row, gpus) else ())
         except Unavailable as reason:
             print(f"{row.title}: left out: {reason}")
             continue

@@ -25,6 +25,14 @@ PythonOption = Annotated[
         help="Use this interpreter for an environment (or all=PATH) and install nothing.",
     ),
 ]
+BuildOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--build",
+        metavar="ENV=NAME",
+        help="Use this build of an environment instead of the newest that fits the GPU; may be repeated.",
+    ),
+]
 OutOption = Annotated[
     Path | None, typer.Option(help="Folder for records, executed notebooks and results.md, instead of results/.")
 ]
@@ -52,13 +60,13 @@ SetOption = Annotated[
 Count = typer.Option(min=1)
 
 
-def assignments(option: str, texts: list[str]) -> dict[str, str]:
-    """``["A=1", "B="]`` -> {"A": "1", "B": ""}. Raises RosettaError for anything else."""
+def assignments(option: str, texts: list[str], form: str = "NAME=VALUE") -> dict[str, str]:
+    """``["A=1", "B="]`` -> {"A": "1", "B": ""}. Raises RosettaError for anything else, with the form that is wanted."""
     pairs = {}
     for text in texts:
         name, equals, value = text.partition("=")
         if not (name and equals):
-            raise RosettaError(f"{option} takes NAME=VALUE, not {text}")
+            raise RosettaError(f"{option} takes {form}, not {text}")
         pairs[name] = value
     return pairs
 

@@ -105,6 +105,7 @@ class Record(Named, Strict):
     variant: str | None
     title: str
     environment: str
+    build: str | None = None  # of the environment, where that is not the one for the CPU
     preset: str  # smoke, quick or full; of a measurement its name
     changed: dict[str, Any] = {}  # what was given by hand over the preset, but for the seed
     status: Status

@@ -22,9 +22,8 @@ from rosetta.paths import RESULTS, portable
 from rosetta.plan import Plan, content
 from rosetta.records import Record
 from rosetta.report import pages
-from rosetta.run import devices
+from rosetta.run import devices, kernels
 from rosetta.run.devices import Slot
-from rosetta.run.kernels import Kernels, parse_given
 from rosetta.tasks import UNTIMED
 
 
@@ -63,11 +62,11 @@ def _executor(order: Order) -> Iterator[Executor]:
         def note(text: str) -> None:
             Console().print(text, markup=False, highlight=False, soft_wrap=True)
 
-        with Cluster(order.cluster, order.python, order.data_dir, note) as cluster:
+        with Cluster(order.cluster, order.kernels, order.data_dir, note) as cluster:
             yield cluster
     else:
         folder = Path(order.data_dir) if order.data_dir else None
-        yield Local(_slots(order), Kernels(parse_given(order.python)), folder)
+        yield Local(_slots(order), kernels.chosen(**order.kernels), folder)
 
 
 class _Job:
@@ -88,9 +87,12 @@ class _Job:
     def _planned(self) -> list[Plan]:
         order = self.order
         slot = {"threads": order.threads, "gpus": order.gpus_per_run if order.gpus_per_run > 1 else None}
+        rows = self.catalog.select(order.rows)
+        if not (order.named or self.gpu):
+            rows = [row for row in rows if row.facts.gpu_only is None]
         return plan.make(
             self.catalog,
-            self.catalog.select(order.rows),
+            rows,
             order.preset,
             order.overrides,
             gpu=self.gpu,
@@ -123,12 +125,14 @@ class _Job:
             if record.batch == batch and record.status == "ok"
         }
         # The workers of today may be others than those that a cluster had when the batch began
-        machines = {record.machine.name for record in finished.values()} if self.order.cluster else self.columns
-        kept, digest, fingerprint = {}, cache(content), cache(self.executor.kernels.fingerprint)
+        seen = (
+            [record.machine for record in finished.values()] if self.order.cluster else [s.machine for s in self.slots]
+        )
+        machines = {machine.name: machine.gpus for machine in seen}
+        kept, digest, kernels = {}, cache(content), self.executor.kernels
         for number, (planned, _) in enumerate(self.plans):
-            pins = fingerprint(planned.row.environment)
-            for machine in machines:
-                key = planned.key(pins, machine, digest)
+            for machine, gpus in machines.items():
+                key = planned.key(kernels.fingerprint(planned.row, gpus), machine, digest)
                 record = finished.get((planned.row.full_name, planned.seed, planned.column, key))
                 if record:
                     kept[number] = record

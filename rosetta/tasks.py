@@ -4,7 +4,7 @@ import importlib
 from functools import cached_property
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field, field_validator
 
@@ -15,6 +15,7 @@ from rosetta.kinds import KINDS, Kind
 from rosetta.paths import NOTEBOOKS
 
 PRESETS = ("smoke", "quick", "full")
+PASSES = 3  # of a training step: forward, and in backward the gradient of the inputs and that of the weights
 UNTIMED = "smoke"  # the preset whose times mean nothing: runs may share a device
 
 
@@ -39,6 +40,9 @@ class RowFacts(Strict):
     looser: dict[str, Looser] = {}  # by quantity of the kind's levels
     flavour: str | None = None  # the published variant of a layer that the framework is bound to
     slow_on_cpu: str | None = None  # why it runs the smoke preset at most where there is no GPU
+    gpu_only: str | None = None  # why a batch leaves it out where there is no GPU, unless it is named
+    feeds: Literal["resident", "prefetch", "batch"] | None = None  # how examples come to a GPU: see docs/gpu.md
+    waits: Literal["epoch", "step"] | None = None  # how often Python waits for a GPU while it trains
     absent: str | None = None  # why the row cannot exist; it is shown with this reason and never run
 
 
@@ -112,6 +116,12 @@ class Task(Strict):
                 f"common/params/{self.key}.py lacks {', '.join(lacking)}, which kind {self.kind.name} needs"
             )
         return constants
+
+    def step_flop(self, examples: int) -> int | None:
+        """FLOP of a training step with so many examples: what no framework goes below without computing less, as Winograd's
+        convolutions do. None where the task does not say what its forward pass computes."""
+        counts = getattr(self.params, "MULTIPLY_ADDS", None)
+        return counts and 2 * PASSES * counts["forward"] * examples
 
     def expected(self) -> dict[str, Any]:
         """What every finished run must have reported, by field of its metrics."""

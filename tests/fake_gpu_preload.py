@@ -4,6 +4,8 @@ import os
 
 import pytest
 
-from tests.fake_nvml import FakeGpu, FakeNvml
+from tests.fake_nvml import GIB, FakeGpu, FakeNvml
 
-FakeNvml(pytest.MonkeyPatch(), [FakeGpu(os.environ["FAKE_GPU"])])
+gpu = FakeGpu(os.environ["FAKE_GPU"])
+gpu.grows = GIB  # runs are at work there
+FakeNvml(pytest.MonkeyPatch(), [gpu])

@@ -30,7 +30,8 @@ for epoch in range(EPOCHS):
     time.sleep(SECONDS)
     log.epoch(2.0 - epoch / 10)
 """
-RECORD = "record(log, 0.5, 3441592, [numpy], 'cpu')"
+DEVICE = "device = 'cpu' if os.environ.get('CUDA_VISIBLE_DEVICES', '-1') == '-1' else 'gpu'"
+RECORD = f"{DEVICE}\nrecord(log, 0.5, 3441592, [numpy], device)"
 
 # What the cell ``train`` does in each notebook
 TRAINING = {

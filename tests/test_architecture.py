@@ -29,9 +29,9 @@ LAYERS = (
     {"plan"},
     {"run"},
     {"report", "announcement"},
-    {"batch", "compare", "doctor", "lab"},
+    {"batch", "compare", "lab"},
     {"verify", "measure", "cluster"},
-    {"site"},
+    {"site", "doctor"},
     {"commands", "running"},
     {"cli"},
 )

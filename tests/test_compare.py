@@ -12,7 +12,7 @@ from rosetta.compare.comparison import compare
 from rosetta.compare.significance import EXACT, apart, mann_whitney
 from rosetta.figures import Sample
 from rosetta.kinds import KINDS
-from rosetta.records import Gpu, Record
+from rosetta.records import Record
 from tests.standin import TASK, cells, one_line
 from tests.test_report import HERE, make, seeds
 
@@ -163,12 +163,6 @@ def test_a_switch_that_is_not_there_is_off():
 
 def test_measurements_are_not_compared():
     assert compare([make(preset="sweep")], []).changes == []
-
-
-def test_a_gpu_that_is_not_used_any_more_is_told():
-    gpu = HERE.model_copy(update={"gpus": [Gpu(name="H200", memory=2**37, driver="1", cuda="13")]})
-    (change,) = compare(times(10, machine=gpu, device="cuda"), times(500, machine=gpu)).changes
-    assert change.outcome == "worse" and change.why.endswith("; now on cpu")
 
 
 def test_the_newest_experiment_of_each_side_counts():

@@ -5,16 +5,13 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import psutil
 import pytest
 
-from rosetta.errors import RosettaError, Unavailable
-from rosetta.run import devices, environments
+from rosetta.errors import RosettaError
+from rosetta.run import environments
 from rosetta.run.installer import UvOutput
-from rosetta.run.kernels import Kernels
-from tests.fake_nvml import FakeGpu, FakeNvml
 from tests.standin import one_line
 
 # A wheel of a few kilobytes; the hashes are those of its release files
@@ -30,6 +27,7 @@ LOCK = f"{PACKAGE} \\\n    " + " \\\n    ".join(f"--hash=sha256:{digest}" for di
 def environment(standin, monkeypatch):
     """Makes environments in the stand-in's folder: (name, recipe keys) -> Environment."""
     monkeypatch.setattr(environments, "ENVIRONMENTS", standin.root / "environments")
+    monkeypatch.setattr(environments, "ALWAYS", {})
 
     def make(lock=LOCK, python="3.11", **keys):
         standin.environment("tiny", python, PACKAGE + "\n", lock, **keys)
@@ -253,73 +251,6 @@ def test_brought_package_is_hashed(environment, tmp_path):
     tiny.recipe.brought.update({"no-such-compiler": PACKAGE})
     with pytest.raises(RosettaError, match="(?i)hash"):
         tiny.provision(tmp_path / "log")
-
-
-@pytest.mark.parametrize(
-    "card, capability, runs, refuses",
-    [
-        ("Tesla K80", (3, 7), ["classic"], ["torch"]),
-        ("Tesla V100", (7, 0), ["classic"], ["torch"]),
-        ("Tesla T4", (7, 5), ["classic", "torch"], []),
-        ("A100", (8, 0), ["torch"], ["classic"]),
-        ("H100", (9, 0), ["torch"], ["classic"]),
-    ],
-)
-def test_gpu_code_of_the_locked_builds(card, capability, runs, refuses, monkeypatch, tmp_path):
-    FakeNvml(monkeypatch, [FakeGpu(card, capability=capability)])
-    monkeypatch.setattr(environments.Environment, "provision", lambda *_: None)
-    (slot,) = devices.timed(None, None)
-
-    def get(name, module="torch"):
-        return Kernels().get(name, (module,), tmp_path / "log", gpus=slot.machine.gpus)
-
-    for name in runs:
-        assert get(name).python == environments.load(name).python
-    for name in refuses:
-        with pytest.raises(Unavailable) as caught:
-            get(name)
-        message = one_line(str(caught.value))
-        assert message.startswith(f"torch of environment {name} has GPU code for compute capability ")
-        assert f"and {card} has {capability[0]}.{capability[1]}: run it with --gpus none" in message
-        assert message.endswith(f"--python {name}=PATH")
-        assert get(name, "numpy"), "of which nothing is known"
-
-
-def test_an_interpreter_of_the_user_is_never_refused(monkeypatch, tmp_path):
-    FakeNvml(monkeypatch, [FakeGpu("A100", capability=(8, 0))])
-    tiny = environments.load("classic")
-    tiny.recipe.gpu_code.update(json=["7.0"])
-    monkeypatch.setattr(environments, "load", lambda _: tiny)
-    gpus = devices.timed(None, None)[0].machine.gpus
-    with pytest.raises(Unavailable):
-        Kernels().get("classic", ("json",), tmp_path / "log", gpus=gpus)
-    assert Kernels({"classic": Path(sys.executable)}).get("classic", ("json",), tmp_path / "log", gpus=gpus)
-
-
-@pytest.mark.parametrize(
-    "code, capability, runs",
-    [
-        ("7.0", "7.0", True),
-        ("7.0", "7.5", True),
-        ("7.5", "7.0", False),
-        ("7.0", "8.0", False),
-        ("7.0+PTX", "8.0", True),
-        ("7.0+PTX", "6.1", False),
-        ("9.0", "12.0", False),
-        ("9.0+PTX", "12.0", True),
-    ],
-)
-def test_which_cards_code_runs_on(environment, code, capability, runs):
-    tiny = environment()
-    tiny.recipe.gpu_code.update(torch=[code])
-    card = environments.Gpu(name="card", memory=1, driver="580", cuda="13.0", capability=capability)
-    unknown = card.model_copy(update={"capability": None})
-    tiny.check_gpus(("torch.nn",), [unknown])
-    if runs:
-        tiny.check_gpus(("torch.nn",), [card])
-    else:
-        with pytest.raises(Unavailable):
-            tiny.check_gpus(("torch.nn",), [card])
 
 
 def test_broken_recipe_is_one_line(standin):

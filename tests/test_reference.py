@@ -9,6 +9,7 @@ import pytest
 
 from common.data import cifar10
 from common.reference import cifar10_cnn as network
+from rosetta import catalog
 from rosetta.errors import Unavailable
 from rosetta.run.kernels import Kernels
 
@@ -19,7 +20,7 @@ SIZE, STEPS = 24, 3  # the last batch is shorter
 @pytest.mark.timeout(900)
 def test_trains_as_torch_does(tmp_path, missing):
     try:
-        kernel = Kernels().get("torch", ("torch",), tmp_path / "log")
+        kernel = Kernels().get(catalog.load().select(["pytorch"])[0], tmp_path / "log")
     except Unavailable as reason:
         missing(str(reason))
     x, y, _, _ = cifar10.load(n_train=SIZE * STEPS - 8, n_test=1, synthetic=not os.environ.get("ROSETTA_DATA"))

@@ -121,12 +121,14 @@ def check_training(record: Record) -> None:
 
 @pytest.mark.rows
 @pytest.mark.timeout(2400)
-@pytest.mark.parametrize("name", dict.fromkeys(row.environment for row in KNOWN.rows()))
-def test_environment_holds_what_its_rows_import(name, tmp_path, missing):
+@pytest.mark.parametrize(
+    "row", {row.environment: row for row in KNOWN.rows()}.values(), ids=lambda row: row.environment
+)
+def test_environment_holds_what_its_rows_import(row, tmp_path, missing):
     """Also of the environments whose rows have not changed, and so may not run."""
-    modules = sorted({module for row in KNOWN.rows() if row.environment == name for module in row.imports})
+    modules = sorted({module for one in KNOWN.rows() if one.environment == row.environment for module in one.imports})
     try:
-        kernel = Kernels().get(name, (), tmp_path / "install.log")
+        kernel = Kernels().get(row, tmp_path / "install.log")
     except Unavailable as reason:
         missing(str(reason))
     find = f"import importlib.util as u; print([name for name in {modules} if u.find_spec(name) is None])"

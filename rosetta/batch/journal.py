@@ -44,11 +44,17 @@ class Order(Strict):
     timeout_s: float | None = None
     data_dir: str | None = None
     python: list[str] = []
+    build: list[str] = []
     gpus: str | None = None
     threads: int | None = None
     jobs: int | None = None
     gpus_per_run: int = 1
     cluster: str | None = None
+
+    @property
+    def kernels(self) -> dict[str, list[str]]:
+        """As ``kernels.chosen`` takes them."""
+        return {"python": self.python, "build": self.build}
 
 
 class Line(Strict):

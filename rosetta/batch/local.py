@@ -1,5 +1,6 @@
 """This machine as the place of a batch's runs: one a slot at a time."""
 
+import itertools
 import os
 from collections.abc import Iterable, Iterator
 from concurrent.futures import CancelledError
@@ -33,10 +34,11 @@ class Local:
         """Find the data; and make the environments where an installation would disturb runs beside it."""
         data.locate_all(plan for _, plan in plans)
         if len(self.slots) > 1:
-            gpus = self.slots[0].machine.gpus
-            for environment, imports in dict.fromkeys((plan.row.environment, plan.row.imports) for _, plan in plans):
+            rows = {(plan.row.environment, plan.row.imports): plan.row for _, plan in plans}
+            machines = {slot.machine.name: slot.machine for slot in self.slots}
+            for row, machine in itertools.product(rows.values(), machines.values()):
                 with suppress(RosettaError):  # told when a run asks for it
-                    self.kernels.get(environment, imports, folder / "install.log", tell, gpus)
+                    self.kernels.get(row, folder / "install.log", tell, machine.gpus)
 
     def each(self, plans: Numbered, batch: Batch) -> Iterator[Record]:
         workers = Workers(self.slots)

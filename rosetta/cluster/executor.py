@@ -16,9 +16,9 @@ from rosetta.cluster.member import GPU, RUN, Member, Unfit
 from rosetta.cluster.members import LOOK_S, Members, explained, on_worker
 from rosetta.plan import Plan
 from rosetta.records import Record
+from rosetta.run import kernels
 from rosetta.run.devices import Slot
 from rosetta.run.execute import Progress, Run, new_folder, not_run
-from rosetta.run.kernels import Kernels, parse_given
 
 ATTEMPTS = 2  # a run that kills its worker must not go through the whole cluster
 LOST = (
@@ -48,11 +48,11 @@ class Cluster(Executor, AbstractContextManager):
 
     It checks and prepares nothing: each worker looks for the user's data and interpreters, and makes its environments.
     where: the scheduler's address, or the file that it has written. data_dir: on the workers.
-    python: the user's interpreters, as ``--python`` takes them, on the workers too. note: tells the user something in a line.
+    asked: the user's interpreters and builds, as ``kernels.chosen`` takes them, on the workers too. note: tells the user something in a line.
     """
 
-    def __init__(self, where: str, python: list[str], data_dir: str | None, note: Callable[[str], None]):
-        self.kernels, self.python, self.data_dir = Kernels(parse_given(python), here=False), python, data_dir
+    def __init__(self, where: str, asked: dict[str, list[str]], data_dir: str | None, note: Callable[[str], None]):
+        self.kernels, self.asked, self.data_dir = kernels.chosen(**asked, here=False), asked, data_dir
         self._client, self._topic = connect(where), f"rosetta-{uuid.uuid4().hex}"
         from distributed import as_completed
 
@@ -123,7 +123,7 @@ class Cluster(Executor, AbstractContextManager):
         sharing, key = self._members.beside(member), f"{self._topic}-{uuid.uuid4().hex}"
         run.member, run.begun, run.beside = member, False, len(sharing) - 1
         share = sharing.index(member.address), len(sharing)
-        job = self._members.contents, run.plan.model_dump(mode="json"), share, self.python, self.data_dir
+        job = self._members.contents, run.plan.model_dump(mode="json"), share, self.asked, self.data_dir
         resources = {RUN: 1, GPU: 1} if self._members.gpu else {RUN: 1}
         run.future = self._client.submit(
             on_worker("run"), key, self._topic, *job, key=key, workers=[member.address], resources=resources

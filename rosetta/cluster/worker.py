@@ -20,7 +20,7 @@ from rosetta.plan import Plan
 from rosetta.run import devices, machine
 from rosetta.run.devices import Slot
 from rosetta.run.execute import Progress, Run, execute, not_run
-from rosetta.run.kernels import Kernels, parse_given
+from rosetta.run.kernels import chosen
 from rosetta.run.processes import kill_runs
 
 LOOK_S = 1.0  # how often a worker looks whether its run is still wanted
@@ -74,7 +74,7 @@ def _run(
     contents: dict[str, str],
     plan: dict[str, Any],
     share: tuple[int, int],
-    python: list[str],
+    asked: dict[str, list[str]],
     data_dir: str | None,
 ) -> tuple[str, bytes | None, bytes | None]:
     """plan: as plain data, since the scheduler unpacks it too. share: the part of the processors, and of how many it is one."""
@@ -83,7 +83,7 @@ def _run(
         slot = devices.first(*share)
         if reason := slot.lost():
             raise Unfit(reason)
-        ended = _execute(Plan.model_validate(plan), slot, python, watch, worker)
+        ended = _execute(Plan.model_validate(plan), slot, asked, watch, worker)
         try:
             files = [file.read_bytes() if file.is_file() else None for file in (ended.executed, ended.log)]
             return ended.record.model_dump_json(by_alias=True), *files
@@ -91,14 +91,15 @@ def _run(
             ended.close()
 
 
-def _execute(plan: Plan, slot: Slot, python: list[str], watch: Callable[[Progress], None], worker: Worker) -> Run:
-    given = parse_given(python)
+def _execute(
+    plan: Plan, slot: Slot, asked: dict[str, list[str]], watch: Callable[[Progress], None], worker: Worker
+) -> Run:
     watch(Progress("preparing"))
     try:
-        kernels = Kernels(given)
+        kernels = chosen(**asked)
         data.locate_all([plan])
     except RosettaError as error:
-        return not_run(plan, slot, Kernels(given, here=False), "failed", str(error))
+        return not_run(plan, slot, chosen(**asked, here=False), "failed", str(error))
     # Below Dask's own folder, which it clears away after a worker that was killed
     return execute(plan, slot, kernels, watch, Path(worker.local_directory))
 

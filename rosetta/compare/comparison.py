@@ -10,7 +10,7 @@ from rosetta.figures import Sample
 from rosetta.kinds import KINDS
 from rosetta.kinds.kind import Quantity
 from rosetta.records import Record
-from rosetta.report.experiments import current, on_cpu_despite_gpu
+from rosetta.report.experiments import current
 from rosetta.tasks import PRESETS, UNTIMED
 
 FACTOR = 1.1
@@ -128,7 +128,7 @@ def _figures(before: list[Record], after: list[Record], factor: float, change: M
             why = apart(one, two, factor) if abs(two.median - one.median) >= quantity.least else None
             times = ratio(one.median, two.median)
             more_is_worse = quantity.better == "less"
-            judged = why and ((times > 1) == more_is_worse, f"{times:.2f} times; {why}{_moved(before[0], after[0])}")
+            judged = why and ((times > 1) == more_is_worse, f"{times:.2f} times; {why}")
         if judged:
             worse, why = judged
             shown = [quantity.unit.all(sample) for sample in (one, two)]
@@ -163,9 +163,3 @@ def _beyond_the_sample(one: Sample, two: Sample, n_one: int, n_two: int) -> str 
     if low <= other_high and other_low <= high:
         return None
     return f"n = 1: more than {STANDARD_ERRORS} standard errors of the test set, but seeds scatter more"
-
-
-def _moved(before: Record, after: Record) -> str:
-    """Whether the device explains it."""
-    was, now = on_cpu_despite_gpu(before), on_cpu_despite_gpu(after)
-    return "" if was == now else "; now on cpu" if now else "; no longer on cpu"

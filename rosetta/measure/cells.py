@@ -5,10 +5,8 @@ from collections.abc import Iterable
 from rosetta.figures import PERCENT, Sample, spread
 from rosetta.kinds.train import BATCH
 from rosetta.records import Point
-from rosetta.tasks import Task
 
 PHASES = {"forward": "forward", "backward": "forward + backward", "step": "full step"}
-PASSES = 3  # of a training step: forward, and in backward the gradient of the inputs and that of the weights
 SECOND = "second step"  # of a start; comes after what is added up
 # Of a start, in the order in which they happen
 PARTS = {
@@ -20,13 +18,6 @@ PARTS = {
     SECOND: SECOND,
     "total": "to first step",
 }
-
-
-def step_flop(task: Task, examples: int) -> int | None:
-    """FLOP of a training step with so many examples: what no framework goes below without computing less, as Winograd's
-    convolutions do. None where the task does not say what its forward pass computes."""
-    counts = getattr(task.params, "MULTIPLY_ADDS", None)
-    return counts and 2 * PASSES * counts["forward"] * examples
 
 
 def timed(points: Iterable[Point]) -> list[Point]:

@@ -12,7 +12,6 @@ from rosetta.errors import RosettaError
 from rosetta.figures import spread
 from rosetta.kinds.train import BATCH
 from rosetta.measure import keep
-from rosetta.measure.cells import step_flop
 from rosetta.measure.turns import by_turns, timed
 from rosetta.paths import RESULTS
 from rosetta.records import Point
@@ -26,7 +25,7 @@ def floor(size: int, repeats: int, out: Path | None) -> int:
     keep.machine("floor", machine, [point], out or RESULTS)
     print(f"matrix product: {point.sample.high / 1e9:.0f} GFLOP/s with {machine.cores} processors")
     for key, task in catalog.load().tasks.items():
-        flop = task.kind.trains and step_flop(task, task.constants()[BATCH])
+        flop = task.kind.trains and task.step_flop(task.constants()[BATCH])
         if flop:
             about = f"{flop / 1e9:.1f} GFLOP a step of {task.constants()[BATCH]}"
             print(f"{key}: {about}, not below {1000 * flop / point.sample.high:.0f} ms")

@@ -2,7 +2,16 @@
 
 from dataclasses import dataclass
 
-from rosetta.options import DataOption, GpusOption, Names, OutOption, PythonOption, SyntheticOption, TaskOption
+from rosetta.options import (
+    BuildOption,
+    DataOption,
+    GpusOption,
+    Names,
+    OutOption,
+    PythonOption,
+    SyntheticOption,
+    TaskOption,
+)
 
 
 @dataclass(frozen=True)
@@ -15,4 +24,5 @@ class RowOptions:
     synthetic: SyntheticOption = False
     data_dir: DataOption = None
     python: PythonOption = None
+    build: BuildOption = None
     out: OutOption = None

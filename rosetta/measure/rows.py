@@ -17,9 +17,8 @@ from rosetta.measure.options import RowOptions
 from rosetta.paths import RESULTS, portable
 from rosetta.plan import Plan
 from rosetta.records import Point, Record
-from rosetta.run import devices
+from rosetta.run import devices, kernels
 from rosetta.run.execute import blank
-from rosetta.run.kernels import Kernels, parse_given
 from rosetta.tasks import UNTIMED
 
 
@@ -28,7 +27,7 @@ class Measuring:
 
     def __init__(self, options: RowOptions):
         self.options, self.catalog = options, catalog.load()
-        self.kernels = Kernels(parse_given(options.python or []))
+        self.kernels = kernels.chosen(options.python or [], options.build or [])
         self.slot = devices.timed(options.gpus, threads=None)[0]
         self.results = options.out.absolute() if options.out else RESULTS
         self.console = Console(highlight=False, soft_wrap=True)
@@ -58,7 +57,7 @@ class Measuring:
         """Scripts of cells, in a folder that is there as long as the context lasts."""
         with tempfile.TemporaryDirectory(prefix="rosetta-") as folder:
             files = [Path(folder, f"script-{number}.py") for number in range(len(codes))]
-            yield [scripts.write(planned, code, file, self.kernels) for code, file in zip(codes, files)]
+            yield [scripts.write(planned, code, file, self.kernels, self.slot) for code, file in zip(codes, files)]
 
     def each(
         self,

@@ -35,9 +35,9 @@ class Script:
         together = os.environ | self.variables | thread_variables(slot.threads) | slot.variables()
         return {name: value for name, value in together.items() if value and name != "VIRTUAL_ENV"}
 
-    def run(self, slot: Slot) -> str:
+    def run(self, slot: Slot, timeout_s: float | None = None) -> str:
         """To its end; what it prints. Raises RosettaError with its last words if it fails."""
-        return run("its script", [str(self.python), str(self.file)], self.folder, self.environment(slot))
+        return run("its script", [str(self.python), str(self.file)], self.folder, self.environment(slot), timeout_s)
 
 
 @dataclass(frozen=True)
@@ -102,18 +102,27 @@ def edited(code: dict[str, str], edits: Iterable[Edit]) -> dict[str, str]:
     return code
 
 
-def write(planned: Plan, code: dict[str, str], file: Path, kernels: Kernels) -> Script:
-    """Make a script of cells, with the plan's parameters put where papermill puts them."""
-    kernel = kernels.get(planned.row.environment, planned.row.imports, file.with_suffix(".install.log"))
+def write(planned: Plan, code: dict[str, str], file: Path, kernels: Kernels, slot: Slot) -> Script:
+    """Make a script of cells, to run on a slot, with the plan's parameters put where papermill puts them."""
+    kernel = kernels.get(planned.row, file.with_suffix(".install.log"), gpus=slot.machine.gpus)
     given = "\n".join(f"{name} = {value!r}" for name, value in planned.parameters.items())
     first, *others = code.values()
     file.write_text("\n\n".join([first, given, *others]) + "\n", encoding="utf-8")
     return Script(file, kernel.python, kernel.variables, planned.row.notebook.parent)
 
 
-def run(title: str, command: list[str], folder: Path, variables: dict[str, str] | None = None) -> str:
+def run(
+    title: str,
+    command: list[str],
+    folder: Path,
+    variables: dict[str, str] | None = None,
+    timeout_s: float | None = None,
+) -> str:
     """A process to its end; what it prints. Raises RosettaError with its title and last words if it fails."""
-    done = subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True)
+    try:
+        done = subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, timeout=timeout_s)
+    except subprocess.TimeoutExpired:
+        raise RosettaError(f"{title} did not end within {timeout_s:g} s") from None
     if done.returncode:
         raise RosettaError(f"{title} failed: {last_words(done.stderr or done.stdout, done.returncode)}")
     return done.stdout

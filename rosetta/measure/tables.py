@@ -10,7 +10,7 @@ from rosetta.catalog import Catalog
 from rosetta.figures import spread
 from rosetta.kinds.train import BATCH
 from rosetta.measure import cells, keep
-from rosetta.measure.cells import PARTS, PHASES, milliseconds, step_flop
+from rosetta.measure.cells import PARTS, PHASES, milliseconds
 from rosetta.paths import RESULTS, ROOT
 from rosetta.records import Point, Record
 from rosetta.tasks import Task
@@ -164,7 +164,7 @@ class Tables:
         """Where a step's time goes with all processors, beside what these do in a plain matrix product."""
         batch, machine = task.constants()[BATCH], group[0].machine
         floor = [each for each in keep.machines("floor", self.results) if each.machine.name == machine.name]
-        flop = step_flop(task, batch)
+        flop = task.step_flop(batch)
         if not floor or not flop:
             return []
         (product,), most, body = floor[0].points, max(_threads(group, batch), default=0), []

@@ -1,17 +1,9 @@
 """Which runs are one experiment: the same conditions, several seeds."""
 
 import json
-import re
 from collections.abc import Iterable
 
 from rosetta.records import Record
-
-CPU = re.compile(r"cpu|numpy", re.IGNORECASE)  # in a device as the frameworks name it; Chainer calls the CPU @numpy
-
-
-def on_cpu_despite_gpu(record: Record) -> bool:
-    """Whether the run had a GPU, and the framework computed on the CPU."""
-    return bool(record.machine.gpus and record.device and CPU.search(record.device))
 
 
 def condition(record: Record) -> tuple:
@@ -21,7 +13,6 @@ def condition(record: Record) -> tuple:
         record.notebook.sha256,
         json.dumps([params, record.versions, record.cuda], sort_keys=True),
         record.threads,
-        on_cpu_despite_gpu(record),
     )
 
 

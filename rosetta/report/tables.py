@@ -4,10 +4,13 @@ from dataclasses import dataclass
 
 from rosetta.catalog import Row
 from rosetta.figures import Sample
-from rosetta.kinds.kind import Kind, Quantity
+from rosetta.kinds.kind import Quantity
 from rosetta.records import Record
 from rosetta.report.columns import Column, TaskResults, title
-from rosetta.report.experiments import on_cpu_despite_gpu
+from rosetta.run import cards
+from rosetta.tasks import Task
+
+GPU_FACTS = ["examples come", "waits every", "of FP32 peak"]
 
 
 @dataclass(frozen=True)
@@ -54,7 +57,7 @@ def overview(results: TaskResults, badges: dict[str, Cell] | None = None, column
         if badges is not None:
             cells.append(badges.get(row.name, Cell("absent" if row.facts.absent else "not verified")))
         for column in columns:
-            cells += [_figure(kind, quantity, column.of(row)) for quantity in kind.main]
+            cells += [_figure(quantity, column.of(row)) for quantity in kind.main]
         for source, key in reference:
             value = source.columns[key].get(row.name)
             text = kind.clocked.unit.one(value) if kind.clocked else str(value or "")
@@ -67,13 +70,16 @@ def details(results: TaskResults, column: Column) -> Table:
     """Every figure of one column."""
     kind, rows = results.task.kind, []
     shown = [quantity for quantity in kind.quantities if quantity.has_column(column.records)]
+    on_gpu = bool(column.machine.gpus)
     for row in results.rows:
         runs = column.of(row)
         if runs:
             facts = [Cell(name(row), to=Executed(runs[0])), Cell(versions(runs[0])), Cell(runs[0].device or "")]
-            figures = [_figure(kind, quantity, runs) for quantity in shown]
+            figures = [_figure(quantity, runs) for quantity in shown]
+            figures += _gpu_facts(row, runs, results.task) if on_gpu else []
             rows.append([*facts, *figures, Cell("record" if len(runs) == 1 else f"first of {len(runs)}", to=runs[0])])
-    headings = ["framework", "versions", "device", *(quantity.heading for quantity in shown), "record"]
+    headings = ["framework", "versions", "device", *(quantity.heading for quantity in shown)]
+    headings += [*(GPU_FACTS if on_gpu else []), "record"]
     return Table(column.title, headings, rows)
 
 
@@ -111,7 +117,7 @@ def of_framework(results: TaskResults, framework: str) -> Table:
     for record in results.records:
         if record.framework == framework:
             seed = "" if record.seed is None else f", seed {record.seed}"
-            figures = [_figure(kind, quantity, [record]) for quantity in kind.main]
+            figures = [_figure(quantity, [record]) for quantity in kind.main]
             ways = [
                 Cell("notebook", to=Executed(record)) if record.notebook.executed else Cell(""),
                 Cell("record", to=record),
@@ -147,12 +153,19 @@ def versions(record: Record) -> str:
     return ", ".join(own + [f"{name} {version}" for name, version in record.cuda.items()])
 
 
-def _figure(kind: Kind, quantity: Quantity, runs: list[Record]) -> Cell:
-    """A figure that leads to its record; marked where a GPU was there and not used."""
-    text, sample = quantity.cell(runs), quantity.sample(runs)
-    if text and quantity is kind.clocked and on_cpu_despite_gpu(runs[0]):
-        text += ", on cpu"
-    return Cell(text, sample and sample.median, runs[0] if sample else None)
+def _figure(quantity: Quantity, runs: list[Record]) -> Cell:
+    """A figure that leads to its record."""
+    sample = quantity.sample(runs)
+    return Cell(quantity.cell(runs), sample and sample.median, runs[0] if sample else None)
+
+
+def _gpu_facts(row: Row, runs: list[Record], task: Task) -> list[Cell]:
+    """What decides a figure on a GPU: how examples come there, how often Python waits, and the share of the card's peak that is left."""
+    (card, *others), sample = runs[0].machine.gpus, Sample.of(run.metrics.examples_per_s for run in runs)
+    known, flop = cards.load().get(card.name), task.step_flop(1) if task.kind.trains else None
+    share = sample.median * flop / (1e12 * known.peak_fp32) if sample and flop and known and not others else None
+    facts = [Cell(row.facts.feeds or ""), Cell(row.facts.waits or "")]
+    return [*facts, Cell("" if share is None else f"{share:.1%}", share)]
 
 
 def _place(sample: Sample, others: list[float]) -> Cell:

@@ -1,7 +1,7 @@
 """Tables in pages that are written by hand. The name of a block says what stands in it:
 
 ``fastest 10 MACHINE/TASK/COLUMN``: the rows of a column that took least; ``rows MACHINE/TASK/COLUMN ROW ...``: these rows;
-``environments``: what each holds and takes.
+``environments``: what each holds and takes; ``builds``: the same of their builds for GPUs; ``choices``: which of these a card gets.
 """
 
 import textwrap
@@ -13,13 +13,13 @@ from rosetta import blocks, files, markdown, records
 from rosetta.catalog import Catalog
 from rosetta.errors import RosettaError
 from rosetta.paths import ENVIRONMENTS, RESULTS, ROOT
-from rosetta.report import tables
+from rosetta.report import gpu, tables
 from rosetta.report.columns import Column, TaskResults
 from rosetta.report.pages import render
 from rosetta.run import environments
 
 WIDTH = 118  # characters of a line of text
-PAGES = (ROOT / "README.md", ROOT / "environments" / "README.md", ROOT / "docs" / "lessons.md")
+PAGES = tuple(ROOT / name for name in ("README.md", "environments/README.md", "docs/gpu.md", "docs/lessons.md"))
 
 Columns = dict[str, tuple[TaskResults, Column]]  # by the folder of their records
 
@@ -49,6 +49,10 @@ def _table(name: str, catalog: Catalog, columns: Columns, base: Path) -> str:
     match name.split():
         case ["environments"]:
             return _environments(catalog)
+        case ["builds"]:
+            return gpu.builds()
+        case ["choices"]:
+            return gpu.choices(catalog)
         case ["fastest", number, folder]:
             return _rows(columns, folder, int(number), [], base)
         case ["rows", folder, *names]:

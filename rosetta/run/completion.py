@@ -10,9 +10,12 @@ from pydantic import BaseModel, ValidationError
 from rosetta.files import reason
 from rosetta.paths import portable
 from rosetta.plan import Plan
-from rosetta.records import Dataset, Point, Record
+from rosetta.records import Dataset, Gpu, Point, Record
 from rosetta.run.child import Outcome, ending
 from rosetta.run.executed import ExecutedNotebook, make_portable
+
+HOSTS = ("cpu", "numpy")  # in a framework's name for the device that is none of its GPUs
+LEAST_GPU_MEMORY = 16 * 2**20  # bytes: a process that only opens a GPU takes more
 
 
 @dataclass(frozen=True)
@@ -95,8 +98,22 @@ def _ended(
     ]
     if differing:
         return "failed", "not the network of this task: " + "; ".join(differing)
+    elsewhere = on_the_cpu(record.machine.gpus, record.device, record.metrics.peak_gpu_memory)
+    if elsewhere:
+        return "failed", f"computed on the CPU: {elsewhere}"
     trouble = plan.kind.trouble(record.metrics)
     return (trouble.status, trouble.error) if trouble else ("ok", None)
+
+
+def on_the_cpu(gpus: list[Gpu], device: str | None, memory: int | None) -> str | None:
+    """What shows that a run which had GPUs did not compute on them. memory: by how much what is in use there grew, in bytes."""
+    if not gpus:
+        return None
+    if any(name in (device or "").lower() for name in HOSTS):
+        return f"its device is {device}"
+    if memory is not None and memory < LEAST_GPU_MEMORY:
+        return f"the GPU's memory was never used (device: {device or 'not told'})"
+    return None
 
 
 def _text(value: Any) -> str:

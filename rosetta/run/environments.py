@@ -1,7 +1,8 @@
 """Provisions the environments that kernels run in, with uv, from the pins below ``environments/``.
 
-One folder an environment: ``environment.toml`` (its Python, what it needs from the machine, its variables),
-``requirements.in`` (the packages), ``requirements.txt`` (their hashed lock) and, once made, ``.venv``.
+One folder an environment: ``environment.toml`` (its Python, what it needs from the machine, its variables), ``requirements.in``
+(the packages), ``requirements.txt`` (their hashed lock) and, once made, ``.venv``. A build for GPUs has a pair of files
+and a ``.venv-`` of its own name.
 """
 
 import hashlib
@@ -9,13 +10,11 @@ import json
 import os
 import shlex
 import shutil
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
 
 from filelock import FileLock, Timeout
-from pydantic import Field
 
 from rosetta import files
 from rosetta.catalog import unknown
@@ -23,11 +22,15 @@ from rosetta.errors import RosettaError, Unavailable
 from rosetta.files import Strict
 from rosetta.paths import ENVIRONMENTS, portable
 from rosetta.records import Gpu
-from rosetta.run import installer, interpreters, machine
+from rosetta.run import builds, installer, interpreters, machine
+from rosetta.run.builds import Build
 from rosetta.run.installer import Tell, quiet
 
 OLDEST_PYTHON_OF_UV = (3, 8)  # uv downloads CPython from here on; older ones must be on the machine
-GpuCode = Annotated[str, Field(pattern=r"^\d+\.\d+(\+PTX)?$")]
+ALWAYS = {
+    "NVIDIA_TF32_OVERRIDE": "0"
+}  # in every kernel: FP32 is FP32, also in libraries that have no switch of their own
+NOT_CONTENT = {"disk_gb", "download_gb", "builds", "without_gpu"}  # of a recipe: fields that change no environment
 
 
 class Recipe(Strict):
@@ -38,13 +41,15 @@ class Recipe(Strict):
     download_gb: float = 0.0  # 10^9 bytes, with an empty cache of packages
     needs: list[str] = []  # programs that must be on PATH
     brought: dict[str, str] = {}  # programs that a package brings where the machine has none: its requirement
-    gpu_code: dict[str, list[GpuCode]] = {}  # by a module of the locked build: the capabilities that it has code for
+    builds: dict[str, Build] = {}  # for GPUs, by name, the newest first
+    without_gpu: dict[str, str] = {}  # by a module that no build computes with on a GPU: why, or what does
     post_install: str | None = None  # run by the environment's interpreter after the packages
-    install_flags: list[str] = []  # for ``uv pip install``
+    install_flags: list[str] = []  # for ``uv pip install``; {lock} is the lock's file
     variables: dict[str, str] = {}  # of the kernel; {folder} is the environment's folder
     variables_of_lock: dict[str, str] = {}  # only with the locked packages: other versions may refuse them
     variables_on: dict[str, dict[str, str]] = {}  # by the processor's vendor, as Linux names it
     variables_for: dict[str, dict[str, str]] = {}  # by a module that the notebook imports; {processors} is their number
+    variables_on_gpu: dict[str, dict[str, str]] = {}  # by a module, where the run has a GPU
 
 
 @dataclass(frozen=True)
@@ -52,26 +57,63 @@ class Environment:
     name: str
     folder: Path
     recipe: Recipe
+    build: str | None = None  # None: that for the CPU
+
+    @property
+    def title(self) -> str:
+        return f"{self.name} ({self.build})" if self.build else self.name
+
+    @property
+    def gpu_build(self) -> Build | None:
+        return self.recipe.builds[self.build] if self.build else None
+
+    @property
+    def sizes(self) -> Recipe | Build:
+        """What knows the disk space and the download that it takes."""
+        return self.gpu_build or self.recipe
+
+    @property
+    def python_version(self) -> str:
+        return self.gpu_build and self.gpu_build.python or self.recipe.python
+
+    @property
+    def venv(self) -> Path:
+        return self.folder / (f".venv-{self.build}" if self.build else ".venv")
 
     @property
     def python(self) -> Path:
         scripts = "Scripts/python.exe" if os.name == "nt" else "bin/python"
-        return self.folder / ".venv" / scripts
+        return self.venv / scripts
 
     @property
     def stamp(self) -> Path:
         """Written last, so an environment that was cut short while being made is made again."""
-        return self.folder / ".venv" / "rosetta.json"
+        return self.venv / "rosetta.json"
+
+    @property
+    def requirements(self) -> tuple[Path, Path]:
+        """The packages asked for, and their lock."""
+        stem = self.build or "requirements"
+        return self.folder / f"{stem}.in", self.folder / f"{stem}.txt"
 
     def fingerprint(self) -> str:
-        """SHA-256 over everything that decides what is in the environment."""
-        files = [self.folder / name for name in ("environment.toml", "requirements.in", "requirements.txt")]
-        if self._post_install:
-            files.append(self._post_install)
-        digest = hashlib.sha256()
-        for file in files:
-            digest.update(file.name.encode() + b"\0" + file.read_bytes())
+        """SHA-256 over everything that decides what is in the environment and what its kernels are given."""
+        recipe = self.recipe.model_dump(exclude=NOT_CONTENT)
+        build = self.gpu_build and self.gpu_build.model_dump(include={"python", "variables"})
+        digest = hashlib.sha256(json.dumps([recipe, build, ALWAYS], sort_keys=True).encode())
+        for file in (*self.requirements, self._post_install):
+            if file:
+                digest.update(file.name.encode() + b"\0" + file.read_bytes())
         return digest.hexdigest()
+
+    def for_gpus(self, imports: Sequence[str], gpus: Sequence[Gpu]) -> "Environment":
+        """Its build that computes on these GPUs for a notebook with these imports; raises Unavailable where there is none."""
+        try:
+            return replace(self, build=builds.choose(self.name, self.recipe.builds, imports, gpus))
+        except Unavailable as reason:
+            packages = (module.partition(".")[0] for module in imports)
+            more = next((self.recipe.without_gpu[name] for name in packages if name in self.recipe.without_gpu), None)
+            raise Unavailable(f"{reason}; {more}" if more else str(reason)) from None
 
     @property
     def _post_install(self) -> Path | None:
@@ -97,7 +139,7 @@ class Environment:
             missing += self._to_bring()
         if missing:
             return f"environment {self.name} needs {' and '.join(missing)} on this machine: install with the system's package manager"
-        version = self.recipe.python
+        version = self.python_version
         if interpreters.find(version) is None and tuple(map(int, version.split("."))) < OLDEST_PYTHON_OF_UV:
             return (
                 f"environment {self.name} needs Python {version}, which uv does not offer: install it with pyenv or conda, "
@@ -105,37 +147,32 @@ class Environment:
             )
         return None
 
-    def variables(self, imports: Iterable[str], locked: bool) -> dict[str, str]:
+    def state(self) -> str:
+        """One word, or why it cannot be made here."""
+        return "ready" if self.is_ready() else self.obstacle() or "can be made"
+
+    def variables(self, imports: Iterable[str], locked: bool, on_gpu: bool = False) -> dict[str, str]:
         """What the kernel's environment adds for a notebook with these imports; a variable that the user's shell sets already wins.
 
         locked: whether the kernel has the packages of the lock, and not whatever an interpreter of the user's holds.
         """
-        found = self.recipe.variables | self.recipe.variables_on.get(machine.vendor(), {})
+        found = ALWAYS | self.recipe.variables | self.recipe.variables_on.get(machine.vendor(), {})
         for module in imports:
             found |= self.recipe.variables_for.get(module, {})
-        found |= self.recipe.variables_of_lock if locked else {}
-        processors = str(len(machine.processors()))
-        added = {
-            name: value.replace("{folder}", str(self.folder)).replace("{processors}", processors)
-            for name, value in found.items()
-            if name not in os.environ
-        }
+            found |= self.recipe.variables_on_gpu.get(module, {}) if on_gpu else {}
+        if locked:
+            found |= self.recipe.variables_of_lock
+            found |= self.gpu_build.variables if self.gpu_build else {}
+        places = {"{folder}": self.folder, "{venv}": self.venv, "{processors}": len(machine.processors())}
+        added = {}
+        for name, value in found.items():
+            if name not in os.environ:
+                for place, text in places.items():
+                    value = value.replace(place, str(text))
+                added[name] = value
         if locked and self.recipe.brought:  # last, so that the machine's own programs come first
             added["PATH"] = os.pathsep.join((os.environ.get("PATH", os.defpath), str(self.python.parent)))
         return added
-
-    def check_gpus(self, imports: Iterable[str], gpus: Iterable[Gpu]) -> None:
-        """Raises Unavailable where a module of the locked build has no code for one of these GPUs."""
-        for module in imports:
-            package = module.partition(".")[0]
-            codes = self.recipe.gpu_code.get(package)
-            for gpu in gpus if codes else ():
-                if gpu.capability and not any(_runs_on(code, gpu.capability) for code in codes):
-                    raise Unavailable(
-                        f"{package} of environment {self.name} has GPU code for compute capability {', '.join(codes)}, and "
-                        f"{gpu.name} has {gpu.capability}: run it with --gpus none, or with another build: "
-                        f"--python {self.name}=PATH"
-                    )
 
     def provision(self, log: Path, tell: Tell = quiet) -> None:
         """Make the environment unless it is ready; the installers' output goes to the log, their progress to ``tell``.
@@ -148,7 +185,7 @@ class Environment:
         try:
             lock.acquire(timeout=0)
         except Timeout:
-            tell(f"installing {self.name}: another run does it, waiting")
+            tell(f"installing {self.title}: another run does it, waiting")
             lock.acquire()
         try:
             if self.is_ready():  # another run has made it meanwhile
@@ -156,19 +193,21 @@ class Environment:
             obstacle = self.obstacle()
             if obstacle:
                 raise Unavailable(obstacle)
-            self._make(log, lambda state: tell(f"installing {self.name}: {state}"))
+            self._make(log, lambda state: tell(f"installing {self.title}: {state}"))
         finally:
             lock.release()
 
     def _make(self, log: Path, tell: Tell) -> None:
         from uv import find_uv_bin
 
-        uv, python, venv = find_uv_bin(), str(self.python), str(self.folder / ".venv")
-        base, brought = str(interpreters.find(self.recipe.python) or self.recipe.python), self._to_bring()
-        install = [uv, "pip", "install", "--python", python, *self.recipe.install_flags]
+        uv, python, venv = find_uv_bin(), str(self.python), str(self.venv)
+        version, brought = self.python_version, self._to_bring()
+        asked, lock = (file.name for file in self.requirements)
+        flags = [flag.replace("{lock}", lock) for flag in self.recipe.install_flags]
+        install = [uv, "pip", "install", "--python", python, *flags]
         steps = {
-            f"Python {self.recipe.python}": [uv, "venv", "--clear", "--python", base, venv],
-            "choosing packages": [*install, "-r", "requirements.in", *brought.values(), "-c", "requirements.txt"],
+            f"Python {version}": [uv, "venv", "--clear", "--python", str(interpreters.find(version) or version), venv],
+            "choosing packages": [*install, "-r", asked, *brought.values(), "-c", lock],
         }
         if self._post_install:
             steps[f"running {self._post_install.name}"] = [python, str(self._post_install)]
@@ -178,7 +217,7 @@ class Environment:
             tell(title)
             if installer.run(step, self.folder, log, tell):
                 reason = _reason(log.read_text(encoding="utf-8", errors="replace"))
-                raise RosettaError(f"environment {self.name} could not be made: {portable(reason)}")
+                raise RosettaError(f"environment {self.title} could not be made: {portable(reason)}")
         for program, package in brought.items():
             script = self.python.parent / program
             module = package.partition("==")[0]
@@ -191,13 +230,6 @@ class Environment:
         self.stamp.write_text(json.dumps({"fingerprint": self.fingerprint()}))
 
 
-def _runs_on(code: str, capability: str) -> bool:
-    """CUDA's rule: machine code runs on its capability and later ones of the same major number, PTX on all later ones."""
-    number, _, ptx = code.partition("+")
-    held, card = (tuple(map(int, text.split("."))) for text in (number, capability))
-    return held <= card and (bool(ptx) or held[0] == card[0])
-
-
 def _reason(log: str) -> str:
     """uv's error with its causes, or the last line of a script that failed, as one line."""
     lines = [line.strip() for line in log.splitlines() if line.strip()]
@@ -205,12 +237,17 @@ def _reason(log: str) -> str:
     return " ".join(line.strip("×├─▶╰│ ") for line in lines[first:])[:400]
 
 
-def load(name: str) -> Environment:
-    """Read an environment's recipe."""
+def load(name: str, build: str | None = None) -> Environment:
+    """Read an environment's recipe. build: a build for GPUs; that for the CPU when not given, or when it is ``builds.CPU``."""
     if name not in names():
         raise unknown("environment", name, names())
     folder = ENVIRONMENTS / name
-    return Environment(name, folder, files.load(Recipe, folder / "environment.toml"))
+    recipe = files.load(Recipe, folder / "environment.toml")
+    if build in (None, builds.CPU):
+        return Environment(name, folder, recipe)
+    if build not in recipe.builds:
+        raise unknown(f"build of {name}", build, [*recipe.builds, builds.CPU])
+    return Environment(name, folder, recipe, build)
 
 
 def names() -> list[str]:

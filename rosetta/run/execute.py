@@ -96,8 +96,7 @@ def _execute(run: Run, plan: Plan, slot: Slot, kernels: Kernels, watch: Watcher)
     watch(Progress("preparing"))
     try:
         kernel = kernels.get(
-            plan.row.environment,
-            plan.row.imports,
+            plan.row,
             folder / "run.log",
             tell=lambda text: watch(Progress("preparing", note=text)),
             gpus=slot.machine.gpus,
@@ -106,6 +105,7 @@ def _execute(run: Run, plan: Plan, slot: Slot, kernels: Kernels, watch: Watcher)
         return _ended(run, "skipped", str(reason))
     except RosettaError as reason:
         return _ended(run, "failed", str(reason))
+    run.record.build = kernel.build
     cookie = uuid.uuid4().hex
     variables = thread_variables(slot.threads) | slot.variables() | {"IPYTHONDIR": str(folder / "ipython")}
     write_kernelspec(folder, kernel, variables)
@@ -204,7 +204,7 @@ def blank(plan: Plan, slot: Slot, kernels: Kernels) -> Record:
         machine=slot.machine,
         threads=slot.threads,
         seed=plan.seed,
-        key=plan.key(kernels.fingerprint(row.environment), slot.machine.name),
+        key=plan.key(kernels.fingerprint(row, slot.machine.gpus), slot.machine.name),
         params=plan.constants | plan.parameters,
         dataset=Dataset(synthetic=plan.synthetic),
         metrics=plan.kind.metrics(),

@@ -2,16 +2,21 @@
 
 import json
 import os
+import shlex
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from rosetta.catalog import Row
 from rosetta.errors import RosettaError, Unavailable
+from rosetta.options import assignments
 from rosetta.records import Gpu
 from rosetta.run import environments
+from rosetta.run.builds import CPU
 from rosetta.run.child import KERNEL_NAME
+from rosetta.run.environments import Environment
 from rosetta.run.installer import Tell, quiet
 
 ALL = "all"
@@ -32,55 +37,97 @@ class Kernel:
 
     python: Path
     variables: dict[str, str]
+    build: str | None = None  # of its environment, where that is not the one for the CPU
 
 
 class Kernels:
     """Chooses the kernel of each row; ``given`` maps environments (or "all") to interpreters of the user's.
 
-    here: whether those are on this machine, and so can be checked; not where the runs go to a cluster.
+    builds: by environment, the build that the user asks for in place of the one that fits.
+    here: whether those interpreters are on this machine, and so can be checked; not where the runs go to a cluster.
     """
 
-    def __init__(self, given: dict[str, Path] | None = None, here: bool = True):
-        self.given = given or {}
+    def __init__(self, given: dict[str, Path] | None = None, builds: dict[str, str] | None = None, here: bool = True):
+        self.given, self.builds = given or {}, builds or {}
         for name, python in self.given.items():
             if name != ALL:
                 environments.load(name)
             if here:
                 _check_interpreter(name, python)
+        for name, build in self.builds.items():
+            environments.load(name, build)
 
     def interpreter(self, environment: str) -> Path | None:
         """The user's own interpreter for an environment, if one was given."""
         return self.given.get(environment, self.given.get(ALL))
 
-    def fingerprint(self, environment: str) -> str:
-        """What stands for the content of an environment: that of its pins, or the interpreter that the user named."""
-        python = self.interpreter(environment)
-        return environments.load(environment).fingerprint() if python is None else str(python)
+    def environment(self, row: Row, gpus: Sequence[Gpu] = ()) -> Environment:
+        """The environment that a row gets on these GPUs, in the build that was asked for or fits. Raises Unavailable."""
+        asked = self.builds.get(row.environment)
+        loaded = environments.load(row.environment, asked)
+        if not gpus or loaded.build:
+            return loaded
+        if asked == CPU:
+            raise Unavailable(f"--build {row.environment}={CPU} computes on no GPU: add --gpus none")
+        try:
+            return loaded.for_gpus(row.imports, gpus)
+        except Unavailable as reason:
+            raise Unavailable(
+                f"{reason}. On the CPU: run_all.py run {shlex.quote(row.full_name)} --gpus none. "
+                f"With another interpreter: --python {row.environment}=PATH"
+            ) from None
 
-    def state(self, environment: str) -> str:
-        """One word or line for ``list`` and ``doctor``."""
-        python = self.interpreter(environment)
+    def has_build(self, row: Row, gpus: Sequence[Gpu]) -> bool:
+        """Whether there is a build, or an interpreter of the user's, for a row on these GPUs."""
+        try:
+            return self.interpreter(row.environment) is not None or bool(self.environment(row, gpus))
+        except Unavailable:
+            return False
+
+    def fingerprint(self, row: Row, gpus: Sequence[Gpu] = ()) -> str:
+        """What stands for the content of a row's environment: that of its pins, or the interpreter that the user named."""
+        python = self.interpreter(row.environment)
+        if python is not None:
+            return str(python)
+        try:
+            return self.environment(row, gpus).fingerprint()
+        except Unavailable:  # it will not run there
+            return environments.load(row.environment).fingerprint()
+
+    def state(self, row: Row, cards: Sequence[Gpu] = ()) -> str:
+        """One word or line for ``list`` and ``doctor``, of a run on one of these cards."""
+        states = {card.name: self._state(row, [card]) for card in cards} or {"": self._state(row, [])}
+        different = len(set(states.values())) > 1
+        return "; ".join(f"{name}: {state}" for name, state in states.items()) if different else states.popitem()[1]
+
+    def _state(self, row: Row, gpus: Sequence[Gpu]) -> str:
+        python = self.interpreter(row.environment)
         if python is not None:
             return f"given: {python}"
-        loaded = environments.load(environment)
-        return "ready" if loaded.is_ready() else loaded.obstacle() or "can be made"
+        try:
+            loaded = self.environment(row, gpus)
+        except Unavailable as reason:
+            return str(reason).partition(". On the CPU")[0]
+        return f"build {loaded.build}: {loaded.state()}" if loaded.build else loaded.state()
 
-    def get(
-        self, environment: str, imports: tuple[str, ...], log: Path, tell: Tell = quiet, gpus: Sequence[Gpu] = ()
-    ) -> Kernel:
+    def get(self, row: Row, log: Path, tell: Tell = quiet, gpus: Sequence[Gpu] = ()) -> Kernel:
         """The kernel for a row that is to run on these GPUs; provisions the environment where it must, and tells how far it is.
 
-        Raises Unavailable, also where the locked build has no code for a GPU, or RosettaError.
+        Raises Unavailable, also where no build computes on a GPU, or RosettaError.
         """
-        loaded, python = environments.load(environment), self.interpreter(environment)
+        python = self.interpreter(row.environment)
         if python is None:
-            loaded.check_gpus(imports, gpus)
+            loaded = self.environment(row, gpus)
             loaded.provision(log, tell)
             # A provisioned environment holds all it needs: what the user's shell adds to Python stays out
-            own = loaded.variables(imports, locked=True)
-            return Kernel(loaded.python, own | {"PYTHONPATH": "", "PYTHONNOUSERSITE": "1"})
-        _check_imports(python, imports)
-        return Kernel(python, loaded.variables(imports, locked=False))
+            own = {"PYTHONPATH": "", "PYTHONNOUSERSITE": "1"}
+            python = loaded.python
+        else:
+            _check_imports(python, row.imports)
+            loaded, own = environments.load(row.environment), {}
+        variables = loaded.variables(row.imports, locked=bool(own), on_gpu=bool(gpus)) | own | row.variables
+        left_out = {name for name, value in row.variables.items() if not value}
+        return Kernel(python, {name: value for name, value in variables.items() if name not in left_out}, loaded.build)
 
 
 def write_kernelspec(
@@ -94,15 +141,11 @@ def write_kernelspec(
     (spec / "kernel.json").write_text(json.dumps(described, indent=1))
 
 
-def parse_given(options: list[str]) -> dict[str, Path]:
-    """``["torch=/usr/bin/python3"]`` -> {"torch": Path("/usr/bin/python3")}."""
-    given = {}
-    for option in options:
-        name, equals, path = option.partition("=")
-        if not (name and equals and path):
-            raise RosettaError(f"--python takes ENVIRONMENT=PATH or {ALL}=PATH, not {option}")
-        given[name] = Path(path).expanduser().absolute()
-    return given
+def chosen(python: list[str], build: list[str], here: bool = True) -> Kernels:
+    """As ``--python ENV=PATH`` and ``--build ENV=NAME`` say. Raises RosettaError for what is none, or not there."""
+    paths = assignments("--python", python, f"ENVIRONMENT=PATH or {ALL}=PATH")
+    given = {name: Path(path).expanduser().absolute() for name, path in paths.items()}
+    return Kernels(given, assignments("--build", build, "ENVIRONMENT=NAME"), here)
 
 
 def thread_variables(threads: int | None) -> dict[str, str]:

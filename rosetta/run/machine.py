@@ -114,6 +114,11 @@ def devices() -> list[Device]:
     return found
 
 
+def cards() -> list[Gpu]:
+    """One GPU of each model that is there."""
+    return list({device.gpu.name: device.gpu for device in devices()}.values())
+
+
 def handle(name: str):
     """NVML's handle of the GPU that CUDA_VISIBLE_DEVICES calls so; call with NVML open."""
     return pynvml.nvmlDeviceGetHandleByIndex(int(name)) if name.isdigit() else pynvml.nvmlDeviceGetHandleByUUID(name)

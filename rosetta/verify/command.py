@@ -15,7 +15,7 @@ from rosetta.catalog import Row
 from rosetta.errors import RosettaError
 from rosetta.paths import RESULTS, portable
 from rosetta.run import devices
-from rosetta.run.kernels import Kernels, parse_given
+from rosetta.run.kernels import chosen
 from rosetta.verify import conformance, cross, digest, levels, page
 from rosetta.verify.conformance import Conformance
 from rosetta.verify.kinds import proof
@@ -29,6 +29,7 @@ class Options:
     synthetic: bool = False
     out: Path | None = None
     python: list[str] = field(default_factory=list)
+    build: list[str] = field(default_factory=list)
     gpus: str | None = None
     jobs: int | None = None  # rows at a time; None: one a GPU, or one a processor
 
@@ -98,14 +99,14 @@ class Setting:
                 data.locate(dataset, options.data_dir)
         if options.data_dir:  # kernels inherit it
             os.environ["ROSETTA_DATA"] = str(options.data_dir.absolute())
-        slots, kernels = devices.shared(options.gpus, options.jobs), Kernels(parse_given(options.python))
+        slots, kernels = devices.shared(options.gpus, options.jobs), chosen(options.python, options.build)
         self.bench, self.gpu = Bench(kernels, Workers(slots)), any(slot.on_gpu for slot in slots)
         self.digests, self.references = {}, {}
         for row in self.rows:
             task, flavour = self.tasks[row.task], row.facts.flavour
             proven = proof(task.kind_name)
             levels.tolerances(proven.TOLERANCES, task, row)  # what is wrong there is said before anything runs
-            self.digests[row.full_name] = digest.of(row, task, kernels, options.synthetic)
+            self.digests[row.full_name] = digest.of(row, task, kernels, options.synthetic, slots[0].machine.gpus)
             self.references[row.task, flavour] = proven.Reference(task, flavour, options.synthetic)
 
     def verify(self, row: Row) -> tuple[Row, Conformance]:

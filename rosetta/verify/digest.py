@@ -3,13 +3,14 @@
 import hashlib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
 from rosetta.catalog import Row
 from rosetta.paths import ROOT
 from rosetta.plan import content
+from rosetta.records import Gpu
 from rosetta.run.kernels import Kernels
 from rosetta.tasks import Task
 
@@ -18,7 +19,7 @@ FETCHING = "common/data/download.py"  # it decides nothing: what is downloaded h
 IMPORT = re.compile(r"^\s*(?:from|import) ((?:common|rosetta\.verify)\b[\w.]*)(?: import ([\w, ]+))?", re.MULTILINE)
 
 
-def of(row: Row, task: Task, kernels: Kernels, synthetic: bool) -> str:
+def of(row: Row, task: Task, kernels: Kernels, synthetic: bool, gpus: Sequence[Gpu] = ()) -> str:
     """Over the notebook's code, the row's parameters, what its task says of the proof, the modules of ``common`` that notebook and
     reference import, the environment's recipe and lock (or the interpreter that the user named), whether data is synthetic, and what
     proves its kind.
@@ -27,14 +28,14 @@ def of(row: Row, task: Task, kernels: Kernels, synthetic: bool) -> str:
     roots = [f"common/params/{task.key}.py", f"common/reference/{task.key}.py", f"rosetta/verify/{task.kind_name}.py"]
     files = _closure([*roots, *_imported(code)])
     looser = {quantity: looser.tolerance for quantity, looser in row.facts.looser.items()}
-    of_row = [row.parameters, row.facts.flavour, looser, row.facts.slow_on_cpu is None]
+    of_row = [row.parameters, row.variables, row.facts.flavour, looser, row.facts.slow_on_cpu is None]
     decisive = [
         code,
         of_row,
         task.without_chance,
         task.tolerances,
         synthetic,
-        kernels.fingerprint(row.environment),
+        kernels.fingerprint(row, gpus),
         {file: _sha256(ROOT / file) for file in files},
     ]
     return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()

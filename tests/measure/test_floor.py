@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from rosetta import catalog
-from rosetta.measure.machine import step_flop
 
 COUNTED = [task for task in catalog.load().tasks.values() if hasattr(task.params, "MULTIPLY_ADDS")]
 
@@ -27,4 +26,4 @@ def test_multiply_adds_are_the_references(task, monkeypatch):
     _, _, x, _ = loader.load(n_train=1, n_test=1, synthetic=True)
     task.reference.probabilities(task.reference.initial_weights(seed=0), x)
     assert sum(counts) == task.params.MULTIPLY_ADDS["forward"]
-    assert step_flop(task, 64) == 6 * 64 * sum(counts)
+    assert task.step_flop(64) == 6 * 64 * sum(counts)

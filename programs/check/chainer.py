@@ -1,0 +1,5 @@
+"""Chainer: one convolution."""
+
+# %% after setup
+y = chainer.functions.convolution_2d(device.send(x), device.send(w), pad=1)
+tell(numpy_device.send(y.array), device)

@@ -1,0 +1,5 @@
+"""Equinox: one convolution."""
+
+# %% after setup
+y = jax.lax.conv(jnp.asarray(x), jnp.asarray(w), window_strides=(1, 1), padding="SAME")
+tell(np.asarray(y), y.device)

@@ -1,0 +1,6 @@
+"""TensorFlow 1: one convolution."""
+
+# %% after setup
+y = tf.nn.conv2d(x.transpose(0, 2, 3, 1), w.transpose(2, 3, 1, 0), strides=1, padding="SAME")
+with tf.Session() as session:
+    tell(session.run(y).transpose(0, 3, 1, 2), device)

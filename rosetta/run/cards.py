@@ -1,0 +1,38 @@
+"""NVIDIA's cards, by the names that NVML gives them: ``environments/cards.toml``."""
+
+from functools import cache
+
+from rosetta import files
+from rosetta.files import Strict
+from rosetta.paths import ENVIRONMENTS
+from rosetta.records import Gpu
+
+FILE = ENVIRONMENTS / "cards.toml"
+
+
+class Card(Strict):
+    name: str
+    capability: str
+    memory_gib: int
+    peak_fp32: float  # 10^12 operations a second, without tensor cores
+    drivers: list[str]  # that a box with it may have
+
+    def gpus(self) -> list[Gpu]:
+        """As NVML would tell of it, one with each driver."""
+        memory = self.memory_gib * 2**30
+        return [
+            Gpu(name=self.name, memory=memory, driver=driver, cuda="", capability=self.capability)
+            for driver in self.drivers
+        ]
+
+
+class Cards(Strict):
+    """The file."""
+
+    cards: list[Card]
+
+
+@cache
+def load() -> dict[str, Card]:
+    """By name."""
+    return {card.name: card for card in files.load(Cards, FILE).cards}

@@ -1,0 +1,310 @@
+"""Which build of an environment a card gets, and what a user is told."""
+
+import platform
+import re
+import sys
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from rosetta import catalog
+from rosetta.errors import RosettaError, Unavailable
+from rosetta.records import Gpu
+from rosetta.run import devices, environments
+from rosetta.run.builds import Build, choose
+from rosetta.run.completion import on_the_cpu
+from rosetta.run.kernels import Kernels, chosen
+from tests import fake_nvml
+from tests.fake_nvml import FakeNvml
+from tests.standin import ROOT, cells, one_line
+
+CATALOG = catalog.load()
+ROWS = {row.name: row for row in CATALOG.rows()}
+NEW, OLD = "580.95.05", "535.183.01"
+
+
+def gpu(capability: str | None = "9.0", driver: str = NEW, name: str = "card") -> Gpu:
+    return Gpu(name=name, memory=1, driver=driver, cuda="13.0", capability=capability)
+
+
+def build(*codes: str, **more) -> Build:
+    return Build(**{"cuda": "13.0", "driver": "580.65", "code": {"one": list(codes)}} | more)
+
+
+@pytest.mark.parametrize(
+    "code, capability, runs",
+    [
+        ("7.0", "7.0", True),
+        ("7.0", "7.5", True),
+        ("7.5", "7.0", False),
+        ("7.0", "8.0", False),
+        ("7.0+PTX", "8.0", True),
+        ("7.0+PTX", "6.1", False),
+        ("9.0", "12.0", False),
+        ("9.0+PTX", "12.0", True),
+        ("9.0", None, True),
+    ],
+)
+def test_which_cards_code_runs_on(code, capability, runs):
+    assert (build(code).obstacle([code], gpu(capability)) is None) == runs
+
+
+def test_the_newest_that_fits_all_gpus():
+    known = {"new": build("7.5", "8.0+PTX"), "old": build("5.0", "7.0", "8.0+PTX", driver="525.60")}
+    assert choose("tiny", known, ("one.part",), [gpu("9.0")]) == "new"
+    assert choose("tiny", known, ("one",), [gpu("7.0")]) == "old"
+    assert choose("tiny", known, ("one",), [gpu("9.0", OLD)]) == "old"
+    assert choose("tiny", known, ("one",), [gpu("9.0"), gpu("7.0")]) == "old", "which computes on both"
+    with pytest.raises(Unavailable) as caught:
+        choose("tiny", known, ("one",), [gpu("3.7", "470.1", "Tesla K80")])
+    assert str(caught.value) == (
+        "environment tiny has no build for Tesla K80 (compute capability 3.7, driver 470.1): "
+        "new has code for compute capability 7.5, 8.0+PTX; old has code for compute capability 5.0, 7.0, 8.0+PTX"
+    )
+    with pytest.raises(Unavailable, match="new needs driver 580.65 or newer; old needs driver 525.60 or newer"):
+        choose("tiny", known, ("one",), [gpu("9.0", "470.1")])
+
+
+def test_modules_have_code_of_their_own():
+    """An environment may hold several frameworks, each built for other cards."""
+    known = {"all": Build(cuda="11.2", driver="450", code={"one": ["7.0"], "two": ["8.0"]})}
+    assert choose("tiny", known, ("two",), [gpu("8.6")]) == "all"
+    with pytest.raises(Unavailable, match="no build for card"):
+        choose("tiny", known, ("one",), [gpu("8.6")])
+    with pytest.raises(Unavailable, match="environment tiny has no build of three for a GPU"):
+        choose("tiny", known, ("three",), [gpu("8.6")])
+
+
+def test_a_system_too_old_for_its_libraries(monkeypatch):
+    monkeypatch.setattr(platform, "libc_ver", lambda: ("glibc", "2.31"))
+    needy = build("9.0", glibc="2.35")
+    assert needy.obstacle(["9.0"], gpu()) == "needs glibc 2.35 or newer, and this system has 2.31"
+    assert build("9.0", glibc="2.28").obstacle(["9.0"], gpu()) is None
+
+
+@pytest.fixture
+def tiny(monkeypatch, tmp_path):
+    """An environment of the tests in place of all others, with one build; its row."""
+    recipe = environments.Recipe(
+        python="3.11", builds={"cuda13": build("9.0", variables={"LD_LIBRARY_PATH": "{venv}/lib"})}
+    )
+    made = environments.Environment("tiny", tmp_path, recipe)
+    for name in ("requirements.in", "requirements.txt", "cuda13.in", "cuda13.txt"):
+        (tmp_path / name).write_text(f"# {name}\n")
+
+    def load(name, build=None):
+        return replace(made, build=None if build in (None, "cpu") else build)
+
+    monkeypatch.setattr(environments, "load", load)
+    monkeypatch.setattr(environments.Environment, "provision", lambda *_: None)
+    return SimpleNamespace(
+        environment="tiny", imports=("one",), full_name="task/one", variables={}, facts=made, folder=tmp_path
+    )
+
+
+def test_a_build_has_files_and_a_folder_of_its_own(tiny, tmp_path):
+    cpu, on_card = Kernels().get(tiny, tmp_path / "log"), Kernels().get(tiny, tmp_path / "log", gpus=[gpu()])
+    assert (cpu.build, on_card.build) == (None, "cuda13")
+    assert cpu.python.parts[-3:-1] == (".venv", "bin") and on_card.python.parts[-3:-1] == (".venv-cuda13", "bin")
+    assert (
+        on_card.variables["LD_LIBRARY_PATH"] == f"{tmp_path}/.venv-cuda13/lib"
+        and "LD_LIBRARY_PATH" not in cpu.variables
+    )
+    prints = Kernels().fingerprint(tiny), Kernels().fingerprint(tiny, [gpu()])
+    (tmp_path / "cuda13.txt").write_text("other pins")
+    assert Kernels().fingerprint(tiny) == prints[0] and Kernels().fingerprint(tiny, [gpu()]) != prints[1]
+
+
+def test_the_build_that_the_user_asks_for(tiny, tmp_path):
+    asked = Kernels(builds={"tiny": "cuda13"})
+    assert asked.get(tiny, tmp_path / "log").build == "cuda13", "without a GPU, too"
+    assert asked.get(tiny, tmp_path / "log", gpus=[gpu("3.7")]).build == "cuda13", "the user knows better"
+    with pytest.raises(Unavailable, match="--build tiny=cpu computes on no GPU: add --gpus none"):
+        Kernels(builds={"tiny": "cpu"}).get(tiny, tmp_path / "log", gpus=[gpu()])
+
+
+def test_a_card_without_a_build_is_told_with_the_way_on(tiny, tmp_path):
+    with pytest.raises(Unavailable) as caught:
+        Kernels().get(tiny, tmp_path / "log", gpus=[gpu("3.7")])
+    message = one_line(str(caught.value))
+    assert message.endswith(
+        "On the CPU: run_all.py run task/one --gpus none. With another interpreter: --python tiny=PATH"
+    )
+    assert Kernels().state(tiny, [gpu("3.7")]).startswith("environment tiny has no build for card")
+    two = [gpu("9.0", name="H200"), gpu("3.7", name="Tesla K80")]
+    assert re.fullmatch(
+        "H200: build cuda13: can be made; Tesla K80: environment tiny has no .*", Kernels().state(tiny, two)
+    )
+
+
+def test_an_interpreter_of_the_user_is_never_refused(tiny, tmp_path):
+    tiny.imports = ("json",)
+    given = Kernels({"tiny": Path(sys.executable)})
+    assert given.get(tiny, tmp_path / "log", gpus=[gpu("3.7")]).build is None
+
+
+@pytest.mark.parametrize(
+    "option, message",
+    [
+        (["torhc=cuda13"], "unknown environment torhc; did you mean torch?"),
+        (["torch=cuda31"], "unknown build of torch cuda31; did you mean cuda13?"),
+        (["torch"], "--build takes ENVIRONMENT=NAME, not torch"),
+    ],
+)
+def test_wrong_build_is_one_line(option, message):
+    with pytest.raises(RosettaError, match=re.escape(message)):
+        chosen([], option)
+
+
+def test_tf32_is_off_in_every_environment_but_where_a_row_wants_it(tiny, tmp_path, monkeypatch):
+    monkeypatch.delenv("NVIDIA_TF32_OVERRIDE", raising=False)
+    assert Kernels().get(tiny, tmp_path / "log").variables["NVIDIA_TF32_OVERRIDE"] == "0"
+    tiny.variables = {"NVIDIA_TF32_OVERRIDE": "", "MORE": "1"}
+    variables = Kernels().get(tiny, tmp_path / "log").variables
+    assert "NVIDIA_TF32_OVERRIDE" not in variables and variables["MORE"] == "1"
+
+
+@pytest.mark.parametrize(
+    "device, memory, said",
+    [
+        ("cuda:0", 2**30, None),
+        ("TFRT_CPU_0", 2**30, "its device is TFRT_CPU_0"),
+        ("@numpy", None, "its device is @numpy"),
+        ("cuda:0", 0, "the GPU's memory was never used (device: cuda:0)"),
+        (None, 0, "the GPU's memory was never used (device: not told)"),
+        ("gpu(0)", None, None),
+    ],
+)
+def test_what_shows_that_a_run_was_not_on_its_gpu(device, memory, said):
+    assert on_the_cpu([gpu()], device, memory) == said
+    assert on_the_cpu([], "cpu", None) is None, "a run that was to be on the CPU"
+
+
+@pytest.fixture
+def box(standin, tmp_path):
+    """Calls ``run_all.py`` on a box with these cards: (driver, cards, arguments) -> what was done."""
+    standin.catalog(standin.entry("good"))
+    folder = standin.environment("test", "3.11", "", "", without_gpu={"other": "nobody"})
+    (folder / "environment.toml").write_text(
+        'python = "3.11"\n[builds.cuda13]\ncuda = "13.0"\ndriver = "580.65"\ndisk_gb = 5.2\ndownload_gb = 2.8\n'
+        'code = { numpy = ["7.5", "9.0"] }\n'
+    )
+    for suffix in (".in", ".txt"):
+        (folder / f"cuda13{suffix}").write_text("")
+
+    def call(driver, names, *arguments, own_python=False):
+        (tmp_path / "sitecustomize.py").write_text(
+            f"import sys; sys.path.append({str(ROOT)!r})\n"
+            f"from tests.fake_nvml import play; play(*{names!r}, driver={driver!r})\n"
+        )
+        variables = {"PYTHONPATH": str(tmp_path), "CUDA_VISIBLE_DEVICES": ",".join(map(str, range(len(names))))}
+        return standin.call(*arguments, own_python=own_python, ROSETTA_MACHINE="", **variables)
+
+    return call
+
+
+def test_doctor_and_list_on_a_box(box):
+    new = box(NEW, ["H200"], "doctor").stdout
+    assert "0: NVIDIA H200, 141 GiB, compute capability 9.0, driver 580.95.05" in new
+    assert re.search(r"environment test +build cuda13: can be made", new)
+    assert re.search(r"good +test +build cuda13: can be made", box(NEW, ["H200"], "list").stdout)
+    old = box(OLD, ["H200"], "doctor").stdout
+    assert "environment test has no build for NVIDIA H200 (compute capability 9.0, driver 535.183.01)" in " ".join(
+        old.split()
+    )
+    assert "cuda13 needs driver 580.65 or newer" in " ".join(old.split())
+    both = " ".join(box(NEW, ["H200", "V100"], "doctor").stdout.split())
+    assert "NVIDIA H200: build cuda13: can be made; Tesla V100-SXM2-16GB: environment test has no build" in both
+
+
+def test_run_on_a_box_without_a_build_for_its_card(box, standin):
+    options = "--preset", "smoke", "--synthetic", "--out", str(standin.out)
+    done = box(NEW, ["V100"], "run", *options)
+    assert done.returncode == 0, "a row that the machine cannot hold is no failure, unless it was named"
+    assert "skipped, for want of a build for this GPU (run_all.py doctor says why): good" in done.stdout
+    said = "On the CPU: run_all.py run cifar10_cnn/good --gpus none. With another interpreter: --python test=PATH"
+    assert said in done.stdout
+    (record,) = standin.out.rglob("good.failed.json")
+    assert record.parent.parent.parent.name == "tesla-v100-sxm2-16gb" and '"skipped"' in record.read_text()
+    assert box(NEW, ["V100"], "run", "good", *options).returncode == 1
+
+
+def test_run_on_a_box_with_a_build(box, standin):
+    done = box(NEW, ["H200"], "run", "--preset", "smoke", "--synthetic", "--out", str(standin.out), own_python=False)
+    assert "builds for the GPU: test (cuda13)" in done.stdout
+    assert "an environment will be installed (test (cuda13)): 5.2 GB of disk, 2.8 GB to download" in done.stdout
+
+
+def test_a_run_that_did_not_use_its_gpu_has_failed(box, standin):
+    standin.notebook("good", [(role, text.replace("else 'gpu'", "else 'cpu'")) for role, text in cells("good")])
+    options = "--preset", "smoke", "--synthetic", "--out", str(standin.out)
+    done = box(NEW, ["H200"], "run", *options, own_python=True)
+    assert done.returncode == 1 and "good: failed: computed on the CPU: its device is cpu" in done.stdout
+
+
+# What capability and driver decide, for rows that stand for their environments: "-" where there is no build
+STAND_FOR = ("pytorch", "tensorflow", "flax", "mlx", "paddle", "tinygrad", "pytorch[torch1]", "mxnet_gluon", "chainer")
+EXPECTED = """
+    K80       470  -      -      -      -      -      -      cuda10 -      -
+    P100      470  -      -      -      -      -      -      cuda10 -      -
+    P100      580  cuda12 cuda12 cuda12 -      -      cuda12 cuda10 cuda11 cuda11
+    V100      535  cuda12 cuda12 cuda12 -      cuda11 cuda12 cuda10 cuda11 cuda11
+    V100      580  cuda12 cuda12 cuda12 -      cuda11 cuda12 cuda10 cuda11 cuda11
+    T4        535  cuda12 cuda12 cuda12 -      cuda11 cuda12 cuda10 cuda11 cuda11
+    T4        580  cuda13 cuda12 cuda13 cuda13 cuda11 cuda13 cuda10 cuda11 cuda11
+    A100      535  cuda12 cuda12 cuda12 -      cuda11 cuda12 -      cuda11 cuda11
+    A100      580  cuda13 cuda12 cuda13 cuda13 cuda11 cuda13 -      cuda11 cuda11
+    RTX       580  cuda13 cuda12 cuda13 cuda13 cuda11 cuda13 -      cuda11 cuda11
+    H100      550  cuda12 cuda12 cuda12 cuda12 -      cuda12 -      -      cuda11
+    H200      580  cuda13 cuda12 cuda13 cuda13 -      cuda13 -      -      cuda11
+    B200      570  -      -      cuda12 cuda12 -      -      -      -      -
+    B200      580  cuda13 -      cuda13 cuda13 -      cuda13 -      -      -
+"""
+
+
+@pytest.mark.parametrize("line", EXPECTED.strip().splitlines(), ids=lambda line: "-".join(line.split()[:2]))
+def test_which_build_a_card_gets(line, monkeypatch):
+    card, branch, *expected = line.split()
+    monkeypatch.setattr(platform, "libc_ver", lambda: ("glibc", "2.36"))
+    (gpus,) = fake_nvml.cards(card)
+    driver = next(driver for driver in fake_nvml.drivers(card) if driver.startswith(branch))
+    FakeNvml(monkeypatch, [gpus], driver)
+    (slot,) = devices.timed(None, None)
+    got = []
+    for name in STAND_FOR:
+        try:
+            got.append(Kernels().environment(ROWS[name], slot.machine.gpus).build)
+        except Unavailable:
+            got.append("-")
+    assert dict(zip(STAND_FOR, got)) == dict(zip(STAND_FOR, expected))
+    for name in ("mindspore", "lasagne", "keras2[theano]", "cntk", "tensorflow1"):
+        with pytest.raises(Unavailable, match="has no build of .* for a GPU; .*[.] On the CPU: "):
+            Kernels().environment(ROWS[name], slot.machine.gpus)
+
+
+def test_every_build_has_its_files_and_all_its_facts():
+    for name in environments.names():
+        for key, build in environments.load(name).recipe.builds.items():
+            loaded = environments.load(name, key)
+            assert all(file.is_file() for file in loaded.requirements), (name, key)
+            assert build.disk_gb > build.download_gb > 0 and build.code, (name, key)
+
+
+def test_two_models_of_cards_in_one_box_get_a_build_each(monkeypatch):
+    FakeNvml(monkeypatch, fake_nvml.cards("H200", "V100"), NEW)
+    builds = [Kernels().environment(ROWS["pytorch"], slot.machine.gpus).build for slot in devices.timed(None, None)]
+    assert builds == ["cuda13", "cuda12"]
+    (both,) = devices.timed(None, None, per_run=2)
+    assert Kernels().environment(ROWS["pytorch"], both.machine.gpus).build == "cuda12", "the one that computes on both"
+
+
+def test_no_row_is_silent_about_gpus():
+    """Each has a build for some card, or its environment says why not."""
+    for row in CATALOG.rows():
+        recipe = environments.load(row.environment).recipe
+        packages = {module.partition(".")[0] for module in row.imports}
+        assert packages & set(recipe.without_gpu) or any(
+            build.codes(row.imports) for build in recipe.builds.values()
+        ), row.name
