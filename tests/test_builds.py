@@ -48,7 +48,7 @@ def build(*codes: str, **more) -> Build:
     ],
 )
 def test_which_cards_code_runs_on(code, capability, runs):
-    assert (build(code).obstacle([code], gpu(capability)) is None) == runs
+    assert (build(code).obstacle(["one"], gpu(capability)) is None) == runs
 
 
 def test_the_newest_that_fits_all_gpus():
@@ -73,6 +73,9 @@ def test_modules_have_code_of_their_own():
     assert choose("tiny", known, ("two",), [gpu("8.6")]) == "all"
     with pytest.raises(Unavailable, match="no build for card"):
         choose("tiny", known, ("one",), [gpu("8.6")])
+    part = Build(cuda="12.6", driver="450", code={"one": ["6.0", "7.0"], "one.compiler": ["7.0"]})
+    assert part.obstacle(("one", "one.other"), gpu("6.0")) is None
+    assert part.obstacle(("one", "one.compiler"), gpu("6.0")) == "has code for compute capability 7.0"
     with pytest.raises(Unavailable, match="environment tiny has no build of three for a GPU"):
         choose("tiny", known, ("three",), [gpu("8.6")])
 
@@ -80,8 +83,8 @@ def test_modules_have_code_of_their_own():
 def test_a_system_too_old_for_its_libraries(monkeypatch):
     monkeypatch.setattr(platform, "libc_ver", lambda: ("glibc", "2.31"))
     needy = build("9.0", glibc="2.35")
-    assert needy.obstacle(["9.0"], gpu()) == "needs glibc 2.35 or newer, and this system has 2.31"
-    assert build("9.0", glibc="2.28").obstacle(["9.0"], gpu()) is None
+    assert needy.obstacle(["one"], gpu()) == "needs glibc 2.35 or newer, and this system has 2.31"
+    assert build("9.0", glibc="2.28").obstacle(["one"], gpu()) is None
 
 
 @pytest.fixture

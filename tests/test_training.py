@@ -126,9 +126,10 @@ def check_training(record: Record) -> None:
 )
 def test_environment_holds_what_its_rows_import(row, tmp_path, missing):
     """Also of the environments whose rows have not changed, and so may not run."""
-    modules = sorted({module for one in KNOWN.rows() if one.environment == row.environment for module in one.imports})
+    rows = [row for row in KNOWN.rows() if row.environment == name]
+    modules = sorted({module for row in rows for module in row.imports})
     try:
-        kernel = Kernels().get(row, tmp_path / "install.log")
+        kernel = Kernels().get(rows[0], tmp_path / "install.log")
     except Unavailable as reason:
         missing(str(reason))
     find = f"import importlib.util as u; print([name for name in {modules} if u.find_spec(name) is None])"

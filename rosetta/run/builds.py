@@ -28,15 +28,17 @@ class Build(Strict):
     code: dict[str, list[GpuCode]]  # by module: the compute capabilities that it has code for
     variables: dict[str, str] = {}  # of the kernel; {venv} is the build's virtual environment
 
-    def codes(self, imports: Iterable[str]) -> list[GpuCode]:
-        """What it has for a notebook with these imports: the code of the first module that it has any for."""
-        packages = (module.partition(".")[0] for module in imports)
-        return next((self.code[package] for package in packages if package in self.code), [])
+    def codes(self, imports: Iterable[str]) -> list[list[GpuCode]]:
+        """What it has for each module of these imports that it has code for, by its own name or its package's."""
+        packages = {module: module.partition(".")[0] for module in imports}
+        names = [module if module in self.code else package for module, package in packages.items()]
+        return [self.code[name] for name in names if name in self.code]
 
-    def obstacle(self, codes: list[GpuCode], gpu: Gpu) -> str | None:
-        """Why it does not compute on a GPU, in a few words."""
-        if gpu.capability and not any(_runs_on(code, gpu.capability) for code in codes):
-            return f"has code for compute capability {', '.join(codes)}"
+    def obstacle(self, imports: Iterable[str], gpu: Gpu) -> str | None:
+        """Why it does not compute on a GPU for a notebook with these imports, in a few words."""
+        for codes in self.codes(imports):
+            if gpu.capability and not any(_runs_on(code, gpu.capability) for code in codes):
+                return f"has code for compute capability {', '.join(codes)}"
         if _numbers(gpu.driver) < _numbers(self.driver):
             return f"needs driver {self.driver} or newer"
         libc, version = platform.libc_ver()
@@ -55,7 +57,7 @@ def choose(environment: str, builds: dict[str, Build], imports: Sequence[str], g
         raise Unavailable(f"environment {environment} has no build of {imports[0]} for a GPU")
     reasons: list[str] = []
     for name, build in serving.items():
-        found = ((gpu, build.obstacle(build.codes(imports), gpu)) for gpu in gpus)
+        found = ((gpu, build.obstacle(imports, gpu)) for gpu in gpus)
         gpu, reason = next(((gpu, reason) for gpu, reason in found if reason), (None, None))
         if gpu is None:
             return name

@@ -30,6 +30,7 @@ OLDEST_PYTHON_OF_UV = (3, 8)  # uv downloads CPython from here on; older ones mu
 ALWAYS = {
     "NVIDIA_TF32_OVERRIDE": "0"
 }  # in every kernel: FP32 is FP32, also in libraries that have no switch of their own
+CPU_ONLY = ("UV_TORCH_BACKEND",)  # variables of the shell that ask uv for a build for the CPU
 NOT_CONTENT = {"disk_gb", "download_gb", "builds", "without_gpu"}  # of a recipe: fields that change no environment
 
 
@@ -215,7 +216,7 @@ class Environment:
         log.write_text("", encoding="utf-8")
         for title, step in steps.items():
             tell(title)
-            if installer.run(step, self.folder, log, tell):
+            if installer.run(step, self.folder, log, tell, without=CPU_ONLY if self.build else ()):
                 reason = _reason(log.read_text(encoding="utf-8", errors="replace"))
                 raise RosettaError(f"environment {self.title} could not be made: {portable(reason)}")
         for program, package in brought.items():

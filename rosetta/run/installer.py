@@ -4,7 +4,7 @@ import os
 import re
 import subprocess
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from pathlib import Path
 
@@ -20,13 +20,14 @@ def quiet(_: str) -> None:
     """For callers that show no progress."""
 
 
-def run(step: list[str], folder: Path, log: Path, tell: Tell = quiet) -> int:
+def run(step: list[str], folder: Path, log: Path, tell: Tell = quiet, without: Collection[str] = ()) -> int:
     """Run a command in a folder, append its output to the log, and tell what uv says there of its progress.
 
-    Returns the exit code. However this ends, no process of the command is left.
+    without: variables of the user's shell that must not reach it. Returns the exit code. However this ends, no process of the command is left.
     """
     cookie, output = uuid.uuid4().hex, UvOutput()
-    env = {name: value for name, value in os.environ.items() if name not in FOREIGN_VARIABLES} | {COOKIE: cookie}
+    left_out = {*FOREIGN_VARIABLES, *without}
+    env = {name: value for name, value in os.environ.items() if name not in left_out} | {COOKIE: cookie}
     with log.open("a", encoding="utf-8") as file, log.open(encoding="utf-8", errors="replace") as written:
         file.write("$ " + " ".join(step) + "\n")
         file.flush()

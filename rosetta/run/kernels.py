@@ -123,7 +123,7 @@ class Kernels:
             own = {"PYTHONPATH": "", "PYTHONNOUSERSITE": "1"}
             python = loaded.python
         else:
-            _check_imports(python, row.imports)
+            _check_imports(python, row.imports, tuple(row.variables.items()))
             loaded, own = environments.load(row.environment), {}
         variables = loaded.variables(row.imports, locked=bool(own), on_gpu=bool(gpus)) | own | row.variables
         left_out = {name for name, value in row.variables.items() if not value}
@@ -166,10 +166,10 @@ def _check_interpreter(name: str, python: Path) -> None:
 
 
 @cache
-def _check_imports(python: Path, imports: tuple[str, ...]) -> None:
+def _check_imports(python: Path, imports: tuple[str, ...], variables: tuple[tuple[str, str], ...]) -> None:
     """Raises Unavailable where the interpreter cannot import a row's modules: really imports them, because an installed
     framework may be broken."""
-    done = _run(python, "; ".join(f"import {name}" for name in imports))
+    done = _run(python, "; ".join(f"import {name}" for name in imports), dict(variables))
     if done is None:
         raise Unavailable(f"{python.name} did not finish importing {', '.join(imports)}")
     if done.returncode:
@@ -177,8 +177,8 @@ def _check_imports(python: Path, imports: tuple[str, ...]) -> None:
         raise Unavailable(f"the given interpreter cannot import {', '.join(imports)}: {last}")
 
 
-def _run(python: Path, code: str) -> subprocess.CompletedProcess | None:
-    env = {name: value for name, value in os.environ.items() if name != "VIRTUAL_ENV"}
+def _run(python: Path, code: str, variables: dict[str, str] | None = None) -> subprocess.CompletedProcess | None:
+    env = {name: value for name, value in os.environ.items() if name != "VIRTUAL_ENV"} | (variables or {})
     try:
         return subprocess.run([str(python), "-c", code], env=env, capture_output=True, text=True, timeout=300)
     except (OSError, subprocess.TimeoutExpired):
