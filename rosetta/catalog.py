@@ -23,6 +23,7 @@ class Variant(Strict):
     environment: str | None = None
     imports: tuple[str, ...] | None = None
     parameters: dict[str, Any] = {}
+    variables: dict[str, str] = {}  # of the kernel, over those of its environment; "" leaves one out
 
 
 class Framework(Strict):
@@ -50,6 +51,7 @@ class Row(Named, BaseModel):
     environment: str
     imports: tuple[str, ...]
     parameters: dict[str, Any]
+    variables: dict[str, str] = {}
     facts: RowFacts
 
     @property
@@ -140,6 +142,7 @@ class Catalog:
                     environment=variant.environment or framework.environment,
                     imports=variant.imports or framework.imports,
                     parameters=variant.parameters,
+                    variables=variant.variables,
                     facts=task.facts(key if name is None else f"{key}[{name}]"),
                 )
                 if row.notebook.is_file() or row.facts.absent:
