@@ -7,7 +7,8 @@ def place(n):
 
 
 def forward(x, y):
-    return loss_fn(model(x), y)
+    with autocast:
+        return loss_fn(model(x), y)
 
 
 def backward(x, y):

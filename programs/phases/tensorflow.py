@@ -7,12 +7,12 @@ def place(n):
         return tf.constant(x_train[:n]), tf.constant(y_train[:n])
 
 
-@tf.function
+@tf.function(jit_compile=JIT_COMPILE)
 def forward(x, y):
     return loss_fn(model(x, training=True), y)
 
 
-@tf.function
+@tf.function(jit_compile=JIT_COMPILE)
 def loss_and_gradients(x, y):  # both returned: what nobody uses is not computed in a graph
     with tf.GradientTape() as tape:
         loss = loss_fn(model(x, training=True), y)
@@ -23,7 +23,7 @@ def backward(x, y):
     return loss_and_gradients(x, y)[0]
 
 
-@tf.function
+@tf.function(jit_compile=JIT_COMPILE)
 def step(x, y):
     loss, gradients = loss_and_gradients(x, y)
     optimizer.apply(gradients)

@@ -22,7 +22,13 @@ ROWS = [row for row in KNOWN.rows() if KNOWN.kind(row).trains and scripts.progra
 # Their programs are those of other rows here, with nothing that depends on the variant
 LEFT_OUT = (
     "pytorch[compiled]",
+    "pytorch[graphs]",
+    "pytorch[tf32]",
+    "pytorch[bf16]",
     "pytorch[torch1]",
+    "tensorflow[xla]",
+    "keras[tensorflow-xla]",
+    "flax[scan]",
     "tinygrad",  # the notebook itself, but on a GPU
     "mlx",  # both are the row mlx[streams]
     "mlx[streams]",
