@@ -97,7 +97,7 @@ def _installations(ordered: list[tuple[Plan, float]], slots: list[Slot], kernels
     missing = [found for found in missing if not found.is_ready() and found.obstacle() is None]
     if not missing:
         return ""
-    disk, download = (sum(getattr(found.sizes, field) for found in missing) for field in ("disk_gb", "download_gb"))
+    disk, download = (sum(getattr(found.holds, field) for found in missing) for field in ("disk_gb", "download_gb"))
     several = f"{len(missing)} environments" if len(missing) > 1 else "an environment"
     return (
         f"; before, {several} will be installed ({', '.join(found.title for found in missing)}): "

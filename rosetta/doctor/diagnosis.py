@@ -33,7 +33,7 @@ def main(kernels: Kernels) -> int:
         or "none found",
     )
     needed = _environments(known, kernels, cards)
-    free, disk = shutil.disk_usage(ROOT).free, sum(found.sizes.disk_gb for found in needed)
+    free, disk = shutil.disk_usage(ROOT).free, sum(found.holds.disk_gb for found in needed)
     table.add_row(
         "disk", f"{free / 1e9:.0f} GB free" + ("" if free > 1e9 * disk else f"; all environments take {disk:.0f} GB")
     )

@@ -25,6 +25,8 @@ class Build(Strict):
     note: str | None = None  # what a table must say of its rows
     disk_gb: float = 0.0  # as an environment's
     download_gb: float = 0.0
+    post_install: str | None = None  # run by the build's interpreter after the packages
+    libraries: list[str] = []  # packages of NVIDIA's whose folders must be on the path of libraries: "cublas"
     code: dict[str, list[GpuCode]]  # by module: the compute capabilities that it has code for
     variables: dict[str, str] = {}  # of the kernel; {venv} is the build's virtual environment
 

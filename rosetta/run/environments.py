@@ -30,6 +30,7 @@ OLDEST_PYTHON_OF_UV = (3, 8)  # uv downloads CPython from here on; older ones mu
 ALWAYS = {
     "NVIDIA_TF32_OVERRIDE": "0"
 }  # in every kernel: FP32 is FP32, also in libraries that have no switch of their own
+LIBRARY_PATH = "LD_LIBRARY_PATH"
 CPU_ONLY = ("UV_TORCH_BACKEND",)  # variables of the shell that ask uv for a build for the CPU
 NOT_CONTENT = {"disk_gb", "download_gb", "builds", "without_gpu"}  # of a recipe: fields that change no environment
 
@@ -69,8 +70,8 @@ class Environment:
         return self.recipe.builds[self.build] if self.build else None
 
     @property
-    def sizes(self) -> Recipe | Build:
-        """What knows the disk space and the download that it takes."""
+    def holds(self) -> Recipe | Build:
+        """What says of its packages what they take, and what is run after them."""
         return self.gpu_build or self.recipe
 
     @property
@@ -100,7 +101,7 @@ class Environment:
     def fingerprint(self) -> str:
         """SHA-256 over everything that decides what is in the environment and what its kernels are given."""
         recipe = self.recipe.model_dump(exclude=NOT_CONTENT)
-        build = self.gpu_build and self.gpu_build.model_dump(include={"python", "variables"})
+        build = self.gpu_build and self.gpu_build.model_dump(include={"python", "libraries", "variables"})
         digest = hashlib.sha256(json.dumps([recipe, build, ALWAYS], sort_keys=True).encode())
         for file in (*self.requirements, self._post_install):
             if file:
@@ -118,7 +119,8 @@ class Environment:
 
     @property
     def _post_install(self) -> Path | None:
-        return self.folder / self.recipe.post_install if self.recipe.post_install else None
+        script = self.holds.post_install
+        return self.folder / script if script else None
 
     def is_ready(self) -> bool:
         """Whether it is there, made from today's pins."""
@@ -171,6 +173,10 @@ class Environment:
                 for place, text in places.items():
                     value = value.replace(place, str(text))
                 added[name] = value
+        if locked and self.gpu_build and self.gpu_build.libraries:  # first, or those of another CUDA would be found
+            packages = self.venv / "lib" / f"python{self.python_version}" / "site-packages" / "nvidia"
+            folders = [str(packages / name / "lib") for name in self.gpu_build.libraries]
+            added[LIBRARY_PATH] = os.pathsep.join([*folders, *filter(None, [os.environ.get(LIBRARY_PATH)])])
         if locked and self.recipe.brought:  # last, so that the machine's own programs come first
             added["PATH"] = os.pathsep.join((os.environ.get("PATH", os.defpath), str(self.python.parent)))
         return added
