@@ -132,8 +132,12 @@ class Environment:
         return made_from == self.fingerprint() and self.python.exists() and has_programs
 
     def _to_bring(self) -> dict[str, str]:
-        """The programs that the machine lacks, and their packages."""
-        return {name: package for name, package in self.recipe.brought.items() if shutil.which(name) is None}
+        """The programs that the machine lacks, and their packages; they are for computing on a CPU."""
+        return (
+            {}
+            if self.build
+            else {name: package for name, package in self.recipe.brought.items() if shutil.which(name) is None}
+        )
 
     def obstacle(self) -> str | None:
         """Why it cannot be made on this machine, in one line; None where nothing stands in the way."""

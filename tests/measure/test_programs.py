@@ -27,7 +27,6 @@ LEFT_OUT = (
     "pytorch[bf16]",
     "pytorch[torch1]",
     "tensorflow[xla]",
-    "keras[tensorflow-xla]",
     "flax[scan]",
     "tinygrad",  # the notebook itself, but on a GPU
     "mlx",  # both are the row mlx[streams]
