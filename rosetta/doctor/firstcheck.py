@@ -27,7 +27,7 @@ from rosetta.tasks import UNTIMED
 
 PROGRAMS = "check"  # below programs/
 ROLES = ("parameters", "setup")  # cells of a notebook that a check begins with
-BEFORE = "from common import check\nfrom common.check import tell\n\nx, w = check.inputs()"
+INPUTS = "from common import check\nfrom common.check import tell\n\nx, w = check.inputs()"
 ALLOWED = 5e-5  # of the largest value: FP32 stays far below, whatever the algorithm; TF32 is off by 3e-4
 TIMEOUT_S = 600
 
@@ -80,7 +80,7 @@ def _script(row: Row, known: Catalog, folder: Path, slot: Slot, kernels: Kernels
     """The notebook's cells up to its setup, and the program's convolution."""
     cells, change = scripts.cells(row.notebook), scripts.changes(scripts.program(PROGRAMS, row), ROLES)
     first = {role: cells[role] for role in ROLES}
-    first["setup"] = f"{BEFORE}\n\n{first['setup']}"
+    first["setup"] += f"\n\n{INPUTS}"
     code = scripts.changed(first, change)
     planned = plan.make(known, [row], UNTIMED, {}, gpu=slot.on_gpu)[0]
     return scripts.write(planned, code, folder / "check.py", kernels, slot)
