@@ -21,6 +21,7 @@ from rosetta.measure import scripts
 from rosetta.run import devices
 from rosetta.run.completion import on_the_cpu
 from rosetta.run.devices import Slot
+from rosetta.run.installer import Tell
 from rosetta.run.kernels import Kernels
 from rosetta.run.telemetry import RunMeter
 from rosetta.tasks import UNTIMED
@@ -43,25 +44,30 @@ def main(names: list[str], task: str | None, kernels: Kernels, gpus: str | None)
 
     A row that this machine cannot hold is skipped; that counts as a failure only if the row was asked for by name.
     """
-    known, console = catalog.load(), Console()
+    known, console = catalog.load(), Console(highlight=False, soft_wrap=True)
+
+    def tell(text: str) -> None:
+        console.print(f"  {text}", style="dim", markup=False)
+
     slots = {slot.machine.name: slot for slot in devices.timed(gpus, threads=None)}
-    rows = {(row.framework, row.environment, row.imports): row for row in reversed(known.select(names, task))}
+    rows = {(row.framework, row.environment, row.imports[0]): row for row in reversed(known.select(names, task))}
     bad = 0
     for slot in slots.values():
-        console.print(f"on {slot.machine.about}", highlight=False, markup=False)
+        console.print(f"on {slot.machine.about}", markup=False)
         for row in reversed(rows.values()):
-            checked = _check(row, known, slot, kernels)
+            checked = _check(row, known, slot, kernels, tell)
             bad += checked.status == "failed" or checked.status == "skipped" and bool(names)
             text = Text(f"  {known.label(row):<20} ").append(f"{checked.status:<8}", STYLES[checked.status])
-            console.print(text.append(checked.text), soft_wrap=True)
+            console.print(text.append(checked.text))
     return 1 if bad else 0
 
 
-def _check(row: Row, known: Catalog, slot: Slot, kernels: Kernels) -> Checked:
+def _check(row: Row, known: Catalog, slot: Slot, kernels: Kernels, tell: Tell) -> Checked:
     """Let a row's framework compute on a slot."""
     started = time.monotonic()
     try:
         with TemporaryDirectory(prefix="rosetta-") as folder:
+            kernels.get(row, Path(folder) / "install.log", tell, slot.machine.gpus)
             script = _script(row, known, Path(folder), slot, kernels)
             facts, memory = _run(script, slot)
     except Unavailable as reason:
@@ -71,6 +77,7 @@ def _check(row: Row, known: Catalog, slot: Slot, kernels: Kernels) -> Checked:
     about = [facts["device"], f"off by {facts['off']:.0e}" if facts["off"] is not None else "not finite"]
     about += [GIBIBYTES.one(memory)] if memory else []
     about += [f"{name} {version}" for name, version in facts["cuda"].items()]
+    about += ["no cuDNN"] if slot.on_gpu and "cudnn" not in facts["cuda"] else []
     about += [f"{time.monotonic() - started:.0f} s"]
     trouble = _trouble(facts, memory, slot)
     return Checked("failed" if trouble else "ok", "; ".join(filter(None, [trouble, ", ".join(about)])))

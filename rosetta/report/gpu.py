@@ -32,7 +32,8 @@ def choices(catalog: Catalog) -> str:
         for gpu in card.gpus():
             found = [_choice(environment, catalog, gpu) for environment in used.values()]
             body.append([f"{card.name} ({card.capability})", gpu.driver.partition(".")[0], *found])
-    return markdown.table(["card", "driver", *(f"`{name}`" for name in used)], body)
+    headings = ["card", "driver", *(f"`{name}`" for name in used)]
+    return markdown.table(headings, body, [False] * len(headings))
 
 
 def _choice(environment: Environment, catalog: Catalog, gpu: Gpu) -> str:

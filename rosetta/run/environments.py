@@ -133,11 +133,8 @@ class Environment:
 
     def _to_bring(self) -> dict[str, str]:
         """The programs that the machine lacks, and their packages; they are for computing on a CPU."""
-        return (
-            {}
-            if self.build
-            else {name: package for name, package in self.recipe.brought.items() if shutil.which(name) is None}
-        )
+        brought = {} if self.build else self.recipe.brought
+        return {name: package for name, package in brought.items() if shutil.which(name) is None}
 
     def obstacle(self) -> str | None:
         """Why it cannot be made on this machine, in one line; None where nothing stands in the way."""

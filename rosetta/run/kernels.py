@@ -68,14 +68,8 @@ class Kernels:
         if not gpus or loaded.build:
             return loaded
         if asked == CPU:
-            raise Unavailable(f"--build {row.environment}={CPU} computes on no GPU: add --gpus none")
-        try:
-            return loaded.for_gpus(row.imports, gpus)
-        except Unavailable as reason:
-            raise Unavailable(
-                f"{reason}. On the CPU: run_all.py run {shlex.quote(row.full_name)} --gpus none. "
-                f"With another interpreter: --python {row.environment}=PATH"
-            ) from None
+            raise Unavailable(f"--build {row.environment}={CPU} computes on no GPU")
+        return loaded.for_gpus(row.imports, gpus)
 
     def has_build(self, row: Row, gpus: Sequence[Gpu]) -> bool:
         """Whether there is a build, or an interpreter of the user's, for a row on these GPUs."""
@@ -107,7 +101,7 @@ class Kernels:
         try:
             loaded = self.environment(row, gpus)
         except Unavailable as reason:
-            return str(reason).partition(". On the CPU")[0]
+            return str(reason)
         return f"build {loaded.build}: {loaded.state()}" if loaded.build else loaded.state()
 
     def get(self, row: Row, log: Path, tell: Tell = quiet, gpus: Sequence[Gpu] = ()) -> Kernel:
@@ -117,7 +111,13 @@ class Kernels:
         """
         python = self.interpreter(row.environment)
         if python is None:
-            loaded = self.environment(row, gpus)
+            try:
+                loaded = self.environment(row, gpus)
+            except Unavailable as reason:
+                raise Unavailable(
+                    f"{reason}. On the CPU: run_all.py run {shlex.quote(row.full_name)} --gpus none. "
+                    f"With another interpreter: --python {row.environment}=PATH"
+                ) from None
             loaded.provision(log, tell)
             # A provisioned environment holds all it needs: what the user's shell adds to Python stays out
             own = {"PYTHONPATH": "", "PYTHONNOUSERSITE": "1"}
