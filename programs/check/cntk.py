@@ -2,4 +2,5 @@
 
 # %% after setup
 images, kernels = C.input_variable(x.shape[1:]), C.constant(w)
-tell(C.convolution(kernels, images).eval({images: x}), device)
+y = C.convolution(kernels, images, auto_padding=[False, True, True])  # channels, height, width
+tell(y.eval({images: x}), device)

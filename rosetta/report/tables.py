@@ -131,7 +131,8 @@ def notes(results: TaskResults) -> list[str]:
     """What a reader of the main table must know: rows that do less or cannot exist, and where the published figures are from."""
     titles: dict[str, list[str]] = {}
     for row in results.rows:
-        for reason in filter(None, (row.facts.slow_on_cpu, row.facts.absent)):
+        without = row.facts.gpu_only and f"not run without a GPU unless it is named: {row.facts.gpu_only}"
+        for reason in filter(None, (without or row.facts.slow_on_cpu, row.facts.absent)):
             titles.setdefault(reason, []).append(row.title)
     return [f"{' and '.join(rows)}: {reason}." for reason, rows in titles.items()]
 

@@ -149,5 +149,5 @@ def _table(kind: str, lines: list[page.Line]) -> Table:
     for row, found in lines:
         style = "yellow" if found.skipped else "green" if found.passed else "red"
         cells = page.cells(kind, row, found)
-        table.add_row(row.name, *(Text(cell.replace("\\", "").replace("**", ""), style) for cell in cells))
+        table.add_row(Text(row.name), *(Text(cell.replace("\\", "").replace("**", ""), style) for cell in cells))
     return table
