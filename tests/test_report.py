@@ -216,11 +216,11 @@ def test_machine_preset_and_kind_of_data_are_never_mixed(page):
 
 
 def test_what_decides_a_figure_on_a_gpu(page):
-    """CIFAR's network takes 747 MFLOP a training image, and the data sheet of an H200 says 67 TFLOP/s."""
+    """CIFAR's network takes 374 MFLOP a training image, and the data sheet of an H200 says 67 TFLOP/s."""
     gpu = HERE.model_copy(update={"gpus": [Gpu(name="NVIDIA H200", memory=2**37, driver="1", cuda="13")]})
     metrics = TrainMetrics(accuracy=0.7, train_s=5.0, examples_per_s=44_850.0)
     text = page(make(machine=gpu, device="cuda", metrics=metrics))
-    assert "| examples come | waits every | of FP32 peak |" in text and "| 50.0% |" in text
+    assert "| examples come | waits every | of FP32 peak |" in text and "| 25.0% |" in text
     assert "of FP32 peak" not in page(make())
 
 
