@@ -40,7 +40,10 @@ class Build(Strict):
         """Why it does not compute on a GPU for a notebook with these imports, in a few words."""
         for codes in self.codes(imports):
             if gpu.capability and not any(_runs_on(code, gpu.capability) for code in codes):
-                return f"has code for compute capability {', '.join(codes)}"
+                oldest = min((code.partition("+")[0] for code in codes), key=_numbers)
+                if _numbers(gpu.capability) < _numbers(oldest):
+                    return f"needs compute capability {oldest} or newer"
+                return f"has code for compute capability {', '.join(codes)} alone"
         if _numbers(gpu.driver) < _numbers(self.driver):
             return f"needs driver {self.driver} or newer"
         libc, version = platform.libc_ver()
@@ -49,14 +52,16 @@ class Build(Strict):
         return None
 
 
-def choose(environment: str, builds: dict[str, Build], imports: Sequence[str], gpus: Iterable[Gpu]) -> str:
+def choose(builds: dict[str, Build], without: dict[str, str], imports: Sequence[str], gpus: Iterable[Gpu]) -> str:
     """The name of the first build that computes on all of these GPUs for a notebook with these imports.
 
-    builds: the newest first. Raises Unavailable, saying what each lacks.
+    builds: the newest first. without: by module, why no build has it. Raises Unavailable, saying what each lacks.
     """
     serving = {name: build for name, build in builds.items() if build.codes(imports)}
     if not serving:
-        raise Unavailable(f"environment {environment} has no build of {imports[0]} for a GPU")
+        packages = [module.partition(".")[0] for module in imports]
+        name = next((package for package in packages if package in without), packages[0])
+        raise Unavailable(f"no build of {name} for a GPU" + (f": {without[name]}" if name in without else ""))
     reasons: list[str] = []
     for name, build in serving.items():
         found = ((gpu, build.obstacle(imports, gpu)) for gpu in gpus)
@@ -66,8 +71,7 @@ def choose(environment: str, builds: dict[str, Build], imports: Sequence[str], g
         card = gpu
         reasons.append(f"{name} {reason}")
     raise Unavailable(
-        f"environment {environment} has no build for {card.name} (compute capability {card.capability}, "
-        f"driver {card.driver}): {'; '.join(reasons)}"
+        f"no build for {card.name} (compute capability {card.capability}, driver {card.driver}): {'; '.join(reasons)}"
     )
 
 

@@ -110,12 +110,8 @@ class Environment:
 
     def for_gpus(self, imports: Sequence[str], gpus: Sequence[Gpu]) -> "Environment":
         """Its build that computes on these GPUs for a notebook with these imports; raises Unavailable where there is none."""
-        try:
-            return replace(self, build=builds.choose(self.name, self.recipe.builds, imports, gpus))
-        except Unavailable as reason:
-            packages = (module.partition(".")[0] for module in imports)
-            more = next((self.recipe.without_gpu[name] for name in packages if name in self.recipe.without_gpu), None)
-            raise Unavailable(f"{reason}; {more}" if more else str(reason)) from None
+        recipe = self.recipe
+        return replace(self, build=builds.choose(recipe.builds, recipe.without_gpu, imports, gpus))
 
     @property
     def _post_install(self) -> Path | None:
