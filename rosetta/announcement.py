@@ -2,7 +2,7 @@
 
 import shlex
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from rich.console import Console
 
@@ -34,13 +34,38 @@ def announce(
     def tell(text: str) -> None:
         console.print(text, markup=False, highlight=False, soft_wrap=True)
 
+    environments = list(_environments(ordered, slots, kernels))
+    served = {planned.row.full_name for planned, found in environments if found}
+    without = {planned.row.full_name: planned.row for planned, found in environments if not found}
+    skipped = [catalog.label(row) for name, row in without.items() if name not in served]
+    due = [(planned, seconds) for planned, seconds in ordered if catalog.label(planned.row) not in skipped]
     if whole:
-        some = dict.fromkeys(shlex.quote(catalog.label(planned.row)) for planned, _ in ordered[:2])
+        some = dict.fromkeys(shlex.quote(catalog.label(planned.row)) for planned, _ in (due or ordered)[:2])
         tell(LESS.format(" ".join(some)))
     for machine, titles in _columns(slots):
         tell(f"{machine.cpu}, {machine.cores} cores, {', '.join(titles)}; results as {machine.name}")
-    repeats = Counter((planned.row.full_name, planned.column) for planned, _ in ordered)
-    for planned, seconds in ordered:
+    for line in _lines(due, catalog):
+        tell(line)
+    times = [seconds for _, seconds in due] or [0.0]
+    total = max(max(times), sum(times) / len(slots))
+    side = f", {len(slots)} at a time" if len(slots) > 1 else ""
+    left_out = [catalog.label(row) for row in catalog.rows() if row.facts.gpu_only]
+    if whole and left_out and not any(slot.on_gpu for slot in slots):
+        tell(f"left out, for they gain nothing without a GPU (name them to run them): {', '.join(left_out)}")
+    builds = {found.title: found.gpu_build.note for _, found in environments if found and found.gpu_build}
+    if builds:
+        told = ", ".join(f"{title}: {note}" if note else title for title, note in sorted(builds.items()))
+        tell(f"builds for the GPU: {told}")
+    if skipped:
+        tell(f"skipped, for want of a build for this GPU (run_all.py doctor says why): {', '.join(skipped)}")
+    runs = "1 run" if len(due) == 1 else f"{len(due)} runs"
+    tell(f"{runs}{side}, about {clock(total)}{_installations(found for _, found in environments if found)}")
+
+
+def _lines(due: list[tuple[Plan, float]], catalog: Catalog) -> Iterator[str]:
+    """One a row and column, with its estimate."""
+    repeats = Counter((planned.row.full_name, planned.column) for planned, _ in due)
+    for planned, seconds in due:
         seeds = repeats.pop((planned.row.full_name, planned.column), 0)
         if not seeds:  # another seed of a row that is named already
             continue
@@ -49,39 +74,14 @@ def announce(
         note = f"  ({planned.note})" if planned.note else ""
         size = planned.kind.size(planned.constants) + (", synthetic data" if planned.synthetic else "")
         each = " each" if seeds > 1 else ""
-        tell(f"  {title:<20} {planned.preset:<6} {size}, about {clock(seconds)}{each}{note}")
-    total = max(max(seconds for _, seconds in ordered), sum(seconds for _, seconds in ordered) / len(slots))
-    side = f", {len(slots)} at a time" if len(slots) > 1 else ""
-    left_out = [catalog.label(row) for row in catalog.rows() if row.facts.gpu_only]
-    if whole and left_out and not any(slot.on_gpu for slot in slots):
-        tell(f"left out, for they gain nothing without a GPU (name them to run them): {', '.join(left_out)}")
-    for text in _builds(ordered, slots, kernels, catalog):
-        tell(text)
-    runs = "1 run" if len(ordered) == 1 else f"{len(ordered)} runs"
-    tell(f"{runs}{side}, about {clock(total)}{_installations(ordered, slots, kernels)}")
-
-
-def _builds(ordered: list[tuple[Plan, float]], slots: list[Slot], kernels: Kernels, catalog: Catalog) -> Iterator[str]:
-    """Where there are GPUs: the builds that compute on them, and the rows that have none."""
-    builds: dict[str, str] = {}
-    without: dict[str, None] = {}
-    for planned, environment in _environments(ordered, slots, kernels):
-        if environment is None:
-            without[catalog.label(planned.row)] = None
-        elif environment.gpu_build:
-            note = environment.gpu_build.note
-            builds[environment.title] = f"{environment.title}: {note}" if note else environment.title
-    if builds:
-        yield f"builds for the GPU: {', '.join(builds.values())}"
-    if without:
-        yield f"skipped, for want of a build for this GPU (run_all.py doctor says why): {', '.join(without)}"
+        yield f"  {title:<20} {planned.preset:<6} {size}, about {clock(seconds)}{each}{note}"
 
 
 def _environments(
     ordered: list[tuple[Plan, float]], slots: list[Slot], kernels: Kernels
 ) -> Iterator[tuple[Plan, Environment | None]]:
     """What each run gets, unless that is an interpreter of the user's; None where there is no build."""
-    for planned, _ in ordered:
+    for planned in {planned.row.full_name: planned for planned, _ in ordered}.values():
         for gpus in {slot.machine.name: slot.machine.gpus for slot in slots}.values():
             if kernels.interpreter(planned.row.environment) is None:
                 try:
@@ -90,10 +90,10 @@ def _environments(
                     yield planned, None
 
 
-def _installations(ordered: list[tuple[Plan, float]], slots: list[Slot], kernels: Kernels) -> str:
+def _installations(needed: Iterable[Environment]) -> str:
     """What has to be installed before, with its size."""
-    needed = {found.title: found for _, found in _environments(ordered, slots, kernels) if found}
-    missing = [needed[title] for title in sorted(needed)]
+    each = {found.title: found for found in needed}
+    missing = [each[title] for title in sorted(each)]
     missing = [found for found in missing if not found.is_ready() and found.obstacle() is None]
     if not missing:
         return ""

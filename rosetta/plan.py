@@ -42,6 +42,7 @@ class Plan(BaseModel):
     constants: dict[str, Any]  # the task's shared constants as this run has them
     expected: dict[str, Any] = {}  # what the run's metrics must say
     dataset: str | None = None  # module below common.data
+    on_gpu: bool = False
     note: str | None = None  # why the preset is not the one that was asked for
     seed: int | None = None  # where it is not the task's own
     repeat: int = 0  # how many runs of the same row with other seeds come before it
@@ -65,12 +66,13 @@ class Plan(BaseModel):
         return self.row.full_name if self.seed is None else f"{self.row.full_name} seed {self.seed}"
 
     def estimate_s(self, took: Durations | None = None) -> float:
-        """Seconds the run should take: the median of what it took before, else from the task's costs on 2 CPU cores."""
+        """Seconds the run should take: the median of what it took before, else from the task's costs."""
         known = (took or {}).get((self.row.full_name, self.column))
         if known is not None:
             return known
         cost = self.row.facts.cost
-        return cost.start_s + self.kind.items(self.constants) * cost.item_ms / 1000
+        item_ms = cost.gpu_item_ms if self.on_gpu else cost.item_ms
+        return cost.start_s + self.kind.items(self.constants) * item_ms / 1000
 
     def limited(self, estimate_s: float) -> "Plan":
         """The plan with a time limit, since a run that hangs must not hold up a night's batch."""
@@ -135,6 +137,7 @@ def make(
                     constants=constants | chosen,
                     expected=task.expected(),
                     dataset=task.data,
+                    on_gpu=gpu,
                     note=slow if capped else None,
                     seed=None if seed == constants["SEED"] else seed,
                     repeat=repeat,

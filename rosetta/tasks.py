@@ -20,10 +20,15 @@ UNTIMED = "smoke"  # the preset whose times mean nothing: runs may share a devic
 
 
 class Cost(Strict):
-    """What a run costs on 2 CPU cores, roughly: for the estimate before a batch, until this machine has records."""
+    """What a run costs, roughly: for the estimate before a batch, until this machine has records."""
 
     start_s: float = 10.0  # import, build and compile, seconds
-    item_ms: float = 5.0  # milliseconds for each item of the kind's work: a training example, an input, ...
+    item_ms: float = (
+        5.0  # milliseconds on 2 CPU cores for each item of the kind's work: a training example, an input, ...
+    )
+    gpu_item_ms: float = (
+        0.2  # on a GPU: the K80 of 2018 took 0.34, its P100 0.10 for a training image of the first task
+    )
 
 
 class Looser(Strict):

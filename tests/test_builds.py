@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from rosetta import catalog
+from rosetta import catalog, plan
 from rosetta.errors import RosettaError, Unavailable
 from rosetta.records import Gpu
 from rosetta.run import devices, environments
@@ -226,6 +226,7 @@ def test_run_on_a_box_without_a_build_for_its_card(box, standin):
     done = box(NEW, ["V100"], "run", *options)
     assert done.returncode == 0, "a row that the machine cannot hold is no failure, unless it was named"
     assert "skipped, for want of a build for this GPU (run_all.py doctor says why): good" in done.stdout
+    assert "\n0 runs, about 0 s\n" in done.stdout
     said = "On the CPU: run_all.py run cifar10_cnn/good --gpus none. With another interpreter: --python test=PATH"
     assert said in done.stdout
     (record,) = standin.out.rglob("good.failed.json")
@@ -237,6 +238,14 @@ def test_run_on_a_box_with_a_build(box, standin):
     done = box(NEW, ["H200"], "run", "--preset", "smoke", "--synthetic", "--out", str(standin.out), own_python=False)
     assert "builds for the GPU: test (cuda13)" in done.stdout
     assert "an environment will be installed (test (cuda13)): 5.2 GB of disk, 2.8 GB to download" in done.stdout
+    assert "  good " in done.stdout.partition("builds for the GPU")[0]
+
+
+def test_the_estimate_on_a_gpu_is_not_that_of_a_processor():
+    (on_cpu,), (on_gpu,) = (plan.make(CATALOG, [ROWS["pytorch"]], "full", {}, gpu=gpu) for gpu in (False, True))
+    cost = on_gpu.row.facts.cost
+    assert on_gpu.estimate_s() == cost.start_s + on_gpu.kind.items(on_gpu.constants) * cost.gpu_item_ms / 1000
+    assert on_gpu.estimate_s() < on_cpu.estimate_s() / 5
 
 
 def test_a_run_that_did_not_use_its_gpu_has_failed(box, standin):
