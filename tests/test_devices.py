@@ -96,6 +96,22 @@ def test_a_lost_gpu_gets_no_more_runs(box):
         _title(workers)
 
 
+def test_a_run_waits_for_a_slot_that_fits_it(box):
+    """On a box with two models of cards, each row goes where a build computes; where none does it is told on any."""
+    workers = Workers(devices.timed(None, None))
+    wanted = ["h200", "a100", "a100", "a100", "h200", "k80"] * 3
+
+    def place(name: str) -> tuple[str, str]:
+        with workers.share(lambda slot: slot.machine.name == name) as slot:
+            return name, slot.machine.name
+
+    placed = list(workers.each(place, wanted))
+    assert len(placed) == len(wanted) and all(name == where for name, where in placed if name != "k80")
+    for gpu in box[:2]:
+        gpu.lost = True
+    assert [where for _, where in workers.each(place, ["h200"] * 3)] == ["a100"] * 3, "the fitting ones are lost"
+
+
 def _title(workers: Workers) -> str:
     with workers.share() as slot:
         return slot.title

@@ -69,3 +69,11 @@ def test_a_run_that_did_not_use_its_gpu_has_failed(box, standin):
     options = "--preset", "smoke", "--synthetic", "--out", str(standin.out)
     done = box(NEW, ["H200"], "run", *options, own_python=True)
     assert done.returncode == 1 and "good: failed: computed on the CPU: its device is cpu" in done.stdout
+
+
+def test_on_two_models_of_cards_each_run_goes_where_a_build_is(box, standin):
+    """What is run there cannot start, for the build is empty: its record tells where it was."""
+    options = "--preset", "smoke", "--synthetic", "--seeds", "3", "--out", str(standin.out)
+    done = box(NEW, ["V100", "H200"], "run", *options)
+    assert "skipped" not in done.stdout, done.stdout
+    assert {record.parts[-4] for record in standin.out.rglob("good*.failed.json")} == {"nvidia-h200"}

@@ -46,8 +46,9 @@ class Local:
 
     def _one(self, number: int, plan: Plan, workers: Workers, batch: Batch) -> Record:
         """One run; it is kept before its slot takes the next, so that nothing else goes on while that is timed."""
+        fitting = {slot.machine.name for slot in self.slots if self.kernels.has_build(plan.row, slot.machine.gpus)}
         try:
-            with workers.share() as slot:
+            with workers.share(lambda slot: slot.machine.name in fitting) as slot:
                 batch.journal.begin(number, slot.title)
                 run = execute(plan, slot, self.kernels, lambda told: batch.progress(number, told), batch.journal.folder)
                 if workers.interrupted:

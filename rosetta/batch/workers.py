@@ -4,7 +4,6 @@ import contextlib
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, CancelledError, ThreadPoolExecutor, wait
-from queue import SimpleQueue
 from typing import TypeVar
 
 import psutil
@@ -25,10 +24,8 @@ class Workers:
 
     def __init__(self, slots: list[Slot]):
         self.slots = slots
-        self._lock, self._interrupted = threading.Lock(), threading.Event()
-        self._free: SimpleQueue[Slot] = SimpleQueue()
-        for slot in slots:
-            self._free.put(slot)
+        self._free, self._changed = list(slots), threading.Condition()
+        self._interrupted = threading.Event()
 
     @property
     def interrupted(self) -> bool:
@@ -36,25 +33,38 @@ class Workers:
         return self._interrupted.is_set()
 
     @contextlib.contextmanager
-    def share(self) -> Iterator[Slot]:
-        """A slot for one run; a GPU that no longer answers is left out from then on.
+    def share(self, fits: Callable[[Slot], bool] = lambda slot: True) -> Iterator[Slot]:
+        """A slot for one run, one that fits unless none does; a GPU that no longer answers is left out from then on.
 
         Raises SlotLost when it was the last one, CancelledError when the user has interrupted meanwhile.
         """
         if self.interrupted:
             raise CancelledError
-        slot = self._free.get()
+        slot = self._take(fits)
         while reason := slot.lost():
-            with self._lock:
+            with self._changed:
+                self._changed.notify_all()  # as soon as the lock is free
                 if len(self.slots) == 1:
-                    self._free.put(slot)
+                    self._free.append(slot)
                     raise SlotLost(reason)
                 self.slots = [other for other in self.slots if other is not slot]
-            slot = self._free.get()
+            slot = self._take(fits)
         try:
             yield slot
         finally:
-            self._free.put(slot)
+            with self._changed:
+                self._free.append(slot)
+                self._changed.notify_all()
+
+    def _take(self, fits: Callable[[Slot], bool]) -> Slot:
+        with self._changed:
+            while True:
+                wanted = [slot for slot in self.slots if fits(slot)] or self.slots
+                for slot in self._free:
+                    if slot in wanted:
+                        self._free.remove(slot)
+                        return slot
+                self._changed.wait()
 
     def each(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
         """The function's results in the order in which they come.
