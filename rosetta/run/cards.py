@@ -34,5 +34,7 @@ class Cards(Strict):
 
 @cache
 def load() -> dict[str, Card]:
-    """By name."""
+    """By name; none where the file is not there, for a batch must not end for the want of it."""
+    if not FILE.is_file():
+        return {}
     return {card.name: card for card in files.load(Cards, FILE).cards}

@@ -89,7 +89,7 @@ def test_results_sort_and_filter(reader, screenshot):
     page = reader.open("results.html")
     table = page.locator(f"table.{TASK}").first
     rows = table.locator("tbody tr:visible")
-    first = rows.first.inner_text()
+    first, every = rows.first.inner_text(), rows.count()
     button = table.get_by_role("button", name="train").nth(1)
     button.click()
     seconds = [
@@ -105,7 +105,7 @@ def test_results_sort_and_filter(reader, screenshot):
     assert rows.locator("th").all_inner_texts() == ["Keras on JAX"]
     screenshot(page)
     page.get_by_label("Filter rows").fill("")
-    assert rows.count() == 25
+    assert rows.count() == every > 1
 
 
 def test_figures_lead_to_records_and_executed_notebooks(reader):
