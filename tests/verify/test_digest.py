@@ -26,7 +26,7 @@ DECISIVE = {
     "what a notebook imports": ("common/data/batching.py", "order[start", "order[:][start"),
     "what saves its weights": ("common/weights.py", "np.float32", "np.float16"),
     "lock": ("environments/test/requirements.txt", "", "numpy==1"),
-    "recipe": ("environments/test/environment.toml", "python", "# a word\npython"),
+    "recipe": ("environments/test/environment.toml", "python", 'install_flags = ["--no-config"]\npython'),
     "tolerances of the task": ("notebooks/toy_train/task.toml", "[presets]", "tolerances = { loss = 0.1 }\n[presets]"),
     "looser tolerance": (
         "notebooks/toy_train/task.toml",
@@ -46,6 +46,7 @@ REST = {
     "another task": ("common/reference/toy_infer.py", "np.maximum", "np.minimum"),
     "words of the task": ("notebooks/toy_train/task.toml", 'title = "toy_train"', 'title = "A toy"'),
     "estimate": ("notebooks/toy_train/task.toml", "start_s = 1", "start_s = 2"),
+    "size of the environment": ("environments/test/environment.toml", "python", "disk_gb = 2.0\npython"),
     "another environment": ("environments/other/requirements.txt", "", "numpy==1"),
 }
 
