@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from rich.console import Console
 from rich.text import Text
 
-from common.check import MARK
+from common.check import ALLOWED, MARK
 from rosetta import catalog, plan
 from rosetta.batch.screen import STYLES
 from rosetta.catalog import Catalog, Row
@@ -29,7 +29,6 @@ from rosetta.tasks import UNTIMED
 PROGRAMS = "check"  # below programs/
 ROLES = ("parameters", "setup")  # cells of a notebook that a check begins with
 INPUTS = "from common import check\nfrom common.check import tell\n\nx, w = check.inputs()"
-ALLOWED = 5e-5  # of the largest value: FP32 stays far below, whatever the algorithm; TF32 is off by 3e-4
 TIMEOUT_S = 600
 
 

@@ -7,7 +7,6 @@ import pytest
 
 from common import check
 from common.reference import layers
-from rosetta.doctor.firstcheck import ALLOWED
 
 
 def convolved(round_to):
@@ -29,9 +28,9 @@ def bits(kept):
 def test_what_passes_and_what_does_not():
     exact = check.off(convolved(lambda array: array))
     in_float32 = check.off(convolved(lambda array: array).astype(np.float32))
-    assert exact == 0 and in_float32 < 1e-6 < ALLOWED / 10
-    assert check.off(convolved(bits(10))) > 4 * ALLOWED, "TF32"
-    assert check.off(convolved(bits(7))) > 40 * ALLOWED, "BF16"
+    assert exact == 0 and in_float32 < 1e-6 < check.ALLOWED / 10
+    assert check.off(convolved(bits(10))) > 4 * check.ALLOWED, "TF32"
+    assert check.off(convolved(bits(7))) > 40 * check.ALLOWED, "BF16"
 
 
 def test_inputs_are_the_same_everywhere():
