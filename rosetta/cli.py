@@ -198,6 +198,8 @@ def doctor(
     from rosetta.run import kernels
 
     given = kernels.chosen(python or [], build or [])
+    if not check and (names or task or gpus):
+        raise RosettaError("doctor looks at the whole machine: rows, --task and --gpus go with --check")
     if check:
         raise typer.Exit(lock.alone("doctor --check", lambda: firstcheck.main(names or [], task, given, gpus)))
     raise typer.Exit(diagnosis.main(given))

@@ -1,9 +1,11 @@
 """Pieces of Markdown that the generated pages are made of."""
 
 import os
+import textwrap
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+WIDTH = 118  # characters of a line of text
 ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "|": "&#124;", "[": "&#91;", "]": "&#93;", "\n": " "})
 
 
@@ -13,6 +15,11 @@ def table(heading: list[str], body: Iterable[list[str]], figures: bool | Sequenc
         figures = [False, *[figures] * (len(heading) - 1)]
     rule = ["---:" if right else "---" for right in figures]
     return "\n".join("| " + " | ".join(line) + " |" for line in [heading, rule, *body])
+
+
+def wrapped(text: str) -> str:
+    """A paragraph in lines of a page's width."""
+    return textwrap.fill(text, WIDTH, break_long_words=False, break_on_hyphens=False)
 
 
 def link(target: Path, base: Path) -> str:

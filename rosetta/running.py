@@ -129,10 +129,16 @@ class _Job:
             [record.machine for record in finished.values()] if self.order.cluster else [s.machine for s in self.slots]
         )
         machines = {machine.name: machine.gpus for machine in seen}
-        kept, digest, kernels = {}, cache(content), self.executor.kernels
+        rows = {planned.row.full_name: planned.row for planned, _ in self.plans}
+        kept, digest = {}, cache(content)
+
+        @cache
+        def fingerprint(row: str, machine: str) -> str:
+            return self.executor.kernels.fingerprint(rows[row], machines[machine])
+
         for number, (planned, _) in enumerate(self.plans):
-            for machine, gpus in machines.items():
-                key = planned.key(kernels.fingerprint(planned.row, gpus), machine, digest)
+            for machine in machines:
+                key = planned.key(fingerprint(planned.row.full_name, machine), machine, digest)
                 record = finished.get((planned.row.full_name, planned.seed, planned.column, key))
                 if record:
                     kept[number] = record

@@ -71,6 +71,11 @@ def test_on_a_gpu_that_is_not_used(check, tmp_path):
     assert done.returncode == 1 and "computed on the CPU: its device is cpu" in done.stdout
 
 
+def test_rows_go_with_the_check(standin):
+    done = standin.call("doctor", "good")
+    assert done.returncode == 2 and "doctor looks at the whole machine" in done.stderr
+
+
 def test_every_framework_has_a_program():
     names = {file.stem for file in (ROOT / "programs" / "check").glob("*.py")}
     assert names == set(catalog.load().frameworks)

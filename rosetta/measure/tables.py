@@ -52,7 +52,8 @@ def _given(changed: dict) -> str:
 def _words(group: Group, *parts: str) -> str:
     """Machine, protocol and days, below a table."""
     days = sorted({f"{record.started:%Y-%m-%d}" for record in group})
-    return "; ".join([group[0].machine.about, *parts, " to ".join(dict.fromkeys([days[0], days[-1]]))]) + "."
+    days = " to ".join(dict.fromkeys([days[0], days[-1]]))
+    return markdown.wrapped("; ".join([group[0].machine.about, *parts, days]) + ".")
 
 
 def _epochs(group: Group) -> str:
@@ -65,7 +66,7 @@ def _epochs(group: Group) -> str:
 def _repeats(group: Group) -> str:
     repeats = sorted({len(point.values) for record in group for point in record.points})
     counted = "one run each" if repeats == [1] else f"medians of {', '.join(map(str, repeats))} runs"
-    return f"{group[0].machine.about}; {counted}."
+    return markdown.wrapped(f"{group[0].machine.about}; {counted}.")
 
 
 def _lines(heading: list[str], lines: Callable[[list[Point]], list[list[str]]], words=_words) -> Make:
@@ -183,7 +184,7 @@ class Tables:
             f"{best / 1e9:.0f} GFLOP/s, which makes the floor of a step {1000 * flop / best:.0f} ms "
             f"({floor[0].machine.about}; {floor[0].measured:%Y-%m-%d})."
         )
-        return [markdown.table(heading, body), words]
+        return [markdown.table(heading, body), markdown.wrapped(words)]
 
     def _points(self, task: Task, group: Group) -> list[str]:
         """Every point of a sweep."""

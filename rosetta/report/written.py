@@ -4,7 +4,6 @@
 ``environments``: what each holds and takes; ``builds``: the same of their builds for GPUs; ``choices``: which of these a card gets.
 """
 
-import textwrap
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -18,7 +17,6 @@ from rosetta.report.columns import Column, TaskResults
 from rosetta.report.pages import render
 from rosetta.run import environments
 
-WIDTH = 118  # characters of a line of text
 PAGES = tuple(ROOT / name for name in ("README.md", "environments/README.md", "docs/gpu.md", "docs/lessons.md"))
 
 Columns = dict[str, tuple[TaskResults, Column]]  # by the folder of their records
@@ -70,10 +68,7 @@ def _rows(columns: Columns, folder: str, fastest: int | None, names: list[str], 
         seconds = {row.name: results.task.kind.clocked.sample(column.of(row)).median for row in rows}
         rows = sorted(rows, key=lambda row: seconds[row.name])[:fastest]
     table = tables.overview(replace(results, rows=rows), columns=[column])
-    about, *sources = (
-        textwrap.fill(text, WIDTH, break_long_words=False, break_on_hyphens=False)
-        for text in (column.about(), *tables.sources(results))
-    )
+    about, *sources = map(markdown.wrapped, (column.about(), *tables.sources(results)))
     return "\n\n".join([about, render(table, RESULTS, base), *sources])
 
 

@@ -23,7 +23,8 @@ def quiet(_: str) -> None:
 def run(step: list[str], folder: Path, log: Path, tell: Tell = quiet, without: Collection[str] = ()) -> int:
     """Run a command in a folder, append its output to the log, and tell what uv says there of its progress.
 
-    without: variables of the user's shell that must not reach it. Returns the exit code. However this ends, no process of the command is left.
+    without: variables of the user's shell that must not reach it. Returns the exit code. However this ends, no process of
+    the command is left.
     """
     cookie, output = uuid.uuid4().hex, UvOutput()
     left_out = {*FOREIGN_VARIABLES, *without}
