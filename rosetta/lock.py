@@ -18,9 +18,18 @@ from rosetta.paths import ROOT
 def alone(what: str, work: Callable[[], int], interrupted: str = "what is finished is kept") -> int:
     """The exit code of work that no other runner may disturb. Ctrl-C ends it with a line, and exit code 130.
 
-    SIGTERM, as schedulers send it, ends it as orderly.
+    SIGTERM, as schedulers send it, ends it as orderly. Only the first signal counts: ``uv run`` passes SIGTERM on, so
+    ``timeout`` and Slurm deliver it twice, and the second must not break what stops the runs.
     """
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    asked = False
+
+    def stop(*_) -> None:
+        nonlocal asked
+        if not asked:
+            asked = True
+            raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         with only_runner(what):
             return work()
@@ -28,7 +37,9 @@ def alone(what: str, work: Callable[[], int], interrupted: str = "what is finish
         print(f"run_all.py: interrupted; {interrupted}", file=sys.stderr)
         return 130
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            # Interrupted, this process is about to end: a late second signal would give it another exit code
+            signal.signal(number, signal.SIG_IGN if asked else handler)
 
 
 @contextmanager
