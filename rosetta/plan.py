@@ -9,15 +9,19 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
+from common.record import SAVE_TO, TEST_EACH_EPOCH
 from rosetta import files
 from rosetta.catalog import Catalog, Row, unknown
 from rosetta.errors import RosettaError
 from rosetta.kinds import KINDS, Kind
-from rosetta.paths import COMMON
+from rosetta.paths import COMMON, DATA, SYNTHETIC
 from rosetta.records import Record, column
 from rosetta.tasks import PRESETS, UNTIMED, Task
 
 LIMIT, SHORTEST_LIMIT_S = 10, 1800  # a run is stopped after that many times its estimate, but not before
+
+# Parameters that are no notebook's: a variable of the run's process tells them to ``common``
+TOLD = ("SYNTHETIC", "TEST_EACH_EPOCH", "SAVE_TO")
 
 Durations = dict[tuple[str, str], float]  # seconds that a row takes in a column
 
@@ -38,7 +42,7 @@ class Plan(BaseModel):
     kind_name: str
     preset: str
     changed: dict[str, Any] = {}  # what was given by hand over the preset, but for the seed
-    parameters: dict[str, Any]  # what papermill injects: only what differs from the notebook's own
+    parameters: dict[str, Any]  # only what differs from the notebook's own, and those of TOLD
     constants: dict[str, Any]  # the task's shared constants as this run has them
     expected: dict[str, Any] = {}  # what the run's metrics must say
     dataset: str | None = None  # module below common.data
@@ -51,6 +55,18 @@ class Plan(BaseModel):
     @property
     def kind(self) -> Kind:
         return KINDS[self.kind_name]
+
+    @property
+    def injected(self) -> dict[str, Any]:
+        """What papermill puts into the notebook."""
+        return {name: value for name, value in self.parameters.items() if name not in TOLD}
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """What the run's process is told by variables."""
+        told = {SAVE_TO: self.parameters.get("SAVE_TO", "")}
+        told |= {TEST_EACH_EPOCH: "1" if self.parameters.get("TEST_EACH_EPOCH") else ""}
+        return told | ({DATA: SYNTHETIC} if self.synthetic else {})
 
     @property
     def synthetic(self) -> bool:

@@ -84,6 +84,7 @@ def test_no_gpu_to_choose(monkeypatch):
 def test_untimed_work_shares(box):
     assert [slot.gpus for slot in devices.shared(None, None)] == [("0",), ("1",), ("2",), ("3",)]
     assert [slot.gpus for slot in devices.shared("0,1", 4)] == [("0",), ("1",)] * 2
+    assert [slot.alone for slot in devices.shared("0,1", 3)] == [False, True, False], "two share the first"
     assert [slot.processors for slot in devices.shared("none", 4)] == [(0, 1), (2, 3), (4, 5), (6, 7)]
 
 

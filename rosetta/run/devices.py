@@ -1,5 +1,6 @@
 """Where runs go. A slot takes one run at a time: on GPUs of its own or on the CPU, with processors of its own."""
 
+from collections import Counter
 from dataclasses import dataclass
 
 from rosetta.errors import RosettaError
@@ -16,6 +17,7 @@ class Slot:
     machine: Machine
     gpus: tuple[str, ...] = ()  # each as CUDA_VISIBLE_DEVICES takes it
     processors: tuple[int, ...] | None = None  # None leaves the choice to the framework
+    alone: bool = True  # no other slot has a GPU of it, so what is in use there is the run's own
 
     @property
     def on_gpu(self) -> bool:
@@ -83,11 +85,13 @@ def shared(gpus: str | None, jobs: int | None) -> list[Slot]:
 
 def _slots(groups: list[list[machine.Device]], processors: list[int], share: int) -> list[Slot]:
     """A slot for each group of GPUs, with its share of the processors; 0 leaves the choice to the framework."""
+    users = Counter(device.id for group in groups for device in group)
     return [
         Slot(
             machine.describe(group),
             tuple(device.id for device in group),
             tuple(processors[number * share : (number + 1) * share]) or None,
+            alone=all(users[device.id] == 1 for device in group),
         )
         for number, group in enumerate(groups)
     ]

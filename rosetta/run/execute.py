@@ -107,9 +107,10 @@ def _execute(run: Run, plan: Plan, slot: Slot, kernels: Kernels, watch: Watcher)
         return _ended(run, "failed", str(reason))
     run.record.build = kernel.build
     cookie = uuid.uuid4().hex
-    variables = thread_variables(slot.threads) | slot.variables() | {"IPYTHONDIR": str(folder / "ipython")}
+    variables = thread_variables(slot.threads) | slot.variables() | plan.variables
+    variables |= {"IPYTHONDIR": str(folder / "ipython")}
     write_kernelspec(folder, kernel, variables)
-    Job(from_root(plan.row.notebook), plan.parameters, slot.processors).write(folder)
+    Job(from_root(plan.row.notebook), plan.injected, slot.processors).write(folder)
     watch(Progress("starting"))
     launched, started = datetime.now(UTC), time.monotonic()
     how, telemetry = _supervise(run, cookie, plan, slot, watch)
@@ -133,7 +134,7 @@ def _supervise(run: Run, cookie: str, plan: Plan, slot: Slot, watch: Watcher) ->
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
     )
-    telemetry = RunMeter(child.pid, slot.gpus)
+    telemetry = RunMeter(child.pid, slot.gpus if slot.alone else ())
 
     def told(progress: Progress) -> None:
         telemetry.mark()
