@@ -50,6 +50,33 @@ def save_weights(path, weights):
     np.savez(path, **{name: np.asarray(array, np.float32) for name, array in weights.items()})
 
 
+def to_channels_last(weights, flattened):
+    """Canonical weights as frameworks with channels last keep them: kernels HWIO, dense weights (in, out); a dict like ``weights``.
+
+    flattened: for dense weights whose inputs are a flattened image, its canonical shape by name: (channels, height, width).
+    Their inputs then come in the order height, width, channel.
+    """
+    return {name: _last(array, flattened.get(name)) for name, array in weights.items()}
+
+
+def from_channels_last(arrays, shapes, flattened):
+    """The way back: a dict of canonical weights from arrays in the order of ``shapes`` (name -> canonical shape)."""
+    return {name: _first(np.asarray(array), flattened.get(name)) for name, array in zip(shapes, arrays)}
+
+
+def _last(array, image):
+    if image:  # (out, C H W) as if it were a kernel of the image's size
+        return array.reshape((-1,) + tuple(image)).transpose(2, 3, 1, 0).reshape(-1, len(array))
+    return array.transpose(2, 3, 1, 0) if array.ndim == 4 else array.T
+
+
+def _first(array, image):
+    if image:
+        channels, height, width = image
+        return array.reshape(height, width, channels, -1).transpose(3, 2, 0, 1).reshape(array.shape[1], -1)
+    return array.transpose(3, 2, 0, 1) if array.ndim == 4 else array.T
+
+
 def save_outputs(folder, weights, outputs):
     """Write what a run has made: ``weights.npz``, and ``outputs.npy`` with a row an input (probabilities, features)."""
     _make(folder)

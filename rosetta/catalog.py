@@ -63,14 +63,15 @@ class Frameworks(Strict):
     """``catalog.toml``."""
 
     version: int = Field(alias="schema")
+    compared: tuple[str, ...] = ()  # frameworks that a comparison begins with; none: the first ones
     frameworks: dict[str, Framework]
 
 
 class Catalog:
     """The frameworks and the tasks."""
 
-    def __init__(self, frameworks: dict[str, Framework], known: dict[str, Task]):
-        self.frameworks, self.tasks = frameworks, known
+    def __init__(self, frameworks: dict[str, Framework], known: dict[str, Task], compared: Iterable[str] = ()):
+        self.frameworks, self.tasks, self.compared = frameworks, known, tuple(compared)
         self._rows = {key: self._make(task) for key, task in known.items()}
 
     def task(self, key: str) -> Task:
@@ -90,6 +91,14 @@ class Catalog:
         """All rows, those that cannot exist too."""
         keys = [self.task(task).key] if task else list(self.tasks)
         return [row for key in keys for row in self._rows[key]]
+
+    def first(self, task: str, count: int) -> list[str]:
+        """The names of so many rows of a task, each of another framework, that a comparison begins with."""
+        names: dict[str, str] = {}
+        for row in self.rows(task):
+            names.setdefault(row.framework, row.name)
+        ordered = dict.fromkeys([key for key in self.compared if key in names] + list(names))
+        return [names[key] for key in ordered][:count]
 
     def label(self, row: Named) -> str:
         """What tells a row from all others: without its task where that is the only one to have it."""
@@ -150,7 +159,11 @@ class Catalog:
 
 def load(path: Path = CATALOG) -> Catalog:
     """Read and check the catalog and the tasks: what they name must be there."""
-    catalog = Catalog(files.load(Frameworks, path).frameworks, tasks.load_all())
+    content = files.load(Frameworks, path)
+    catalog = Catalog(content.frameworks, tasks.load_all(), content.compared)
+    for name in content.compared:
+        if name not in catalog.frameworks:
+            raise unknown(f"framework in compared of {path.name}:", name, catalog.frameworks)
     if not catalog.tasks:
         raise RosettaError("there is no notebooks/*/task.toml: run from a complete checkout")
     for key, task in catalog.tasks.items():

@@ -23,7 +23,7 @@ import numpy, time, os
 from common.data import cifar10
 from common.record import EpochLog, record
 """
-DATA = "x_train, y_train, x_test, y_test = cifar10.load('NCHW', DATA_DIR, N_TRAIN, N_TEST, synthetic=SYNTHETIC)"
+DATA = "x_train, y_train, x_test, y_test = cifar10.load('NCHW', N_TRAIN, N_TEST, synthetic=True)"
 TRAIN = """
 log = EpochLog(EPOCHS)
 for epoch in range(EPOCHS):
@@ -31,7 +31,7 @@ for epoch in range(EPOCHS):
     log.epoch(2.0 - epoch / 10)
 """
 DEVICE = "device = 'cpu' if os.environ.get('CUDA_VISIBLE_DEVICES', '-1') == '-1' else 'gpu'"
-RECORD = f"{DEVICE}\nrecord(log, 0.5, 3441592, [numpy], device)"
+RECORD = f"{DEVICE}\nrecord(log, 0.5, 3441592, [numpy], device, dict, list)"
 
 # What the cell ``train`` does in each notebook
 TRAINING = {
@@ -42,13 +42,13 @@ TRAINING = {
     "eats": "import signal; os.kill(os.getpid(), signal.SIGKILL)",  # what the memory killer does
     "hangs": "import subprocess; subprocess.Popen(['sleep', '987'], start_new_session=True); time.sleep(987)",
     "diverges": "log = EpochLog(EPOCHS); log.epoch(float('nan'))",
-    "miscounts": TRAIN + "record = lambda *_, old=record: old(log, 0.5, 7, [numpy], 'cpu')",
+    "miscounts": TRAIN + "record = lambda *_, old=record: old(log, 0.5, 7, [numpy], 'cpu', dict, list)",
     "silent": "record = lambda *_: None; log = None",
 }
 
 
 def cells(name: str) -> list[tuple[str, str]]:
-    parameters = "EPOCHS, N_TRAIN, N_TEST, SECONDS = 2, 640, 100, 0.05\nDATA_DIR, SYNTHETIC = None, True"
+    parameters = "EPOCHS, N_TRAIN, N_TEST, SECONDS = 2, 640, 100, 0.05"
     return [("parameters", parameters), ("setup", SETUP), ("data", DATA), ("train", TRAINING[name]), ("record", RECORD)]
 
 

@@ -31,7 +31,7 @@ LAYERS = (
     {"report", "announcement"},
     {"batch", "compare", "lab"},
     {"verify", "measure", "cluster"},
-    {"site", "doctor"},
+    {"site", "doctor", "manual"},
     {"commands", "running"},
     {"cli"},
 )

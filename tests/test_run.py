@@ -164,7 +164,9 @@ def test_column(changed, synthetic, name):
 
 
 def test_threads_limit_the_kernel(standin):
-    code = "record(log, len(os.sched_getaffinity(0)) / 100, 3441592, [numpy], os.environ['OMP_NUM_THREADS'])"
+    code = (
+        "record(log, len(os.sched_getaffinity(0)) / 100, 3441592, [numpy], os.environ['OMP_NUM_THREADS'], dict, list)"
+    )
     path = standin.path("good")
     notebook = nbformat.read(path, as_version=4)
     notebook.cells[-1].source = code

@@ -22,7 +22,7 @@ KIND = {task: tasks.load(toys.TASKS / "notebooks" / task).kind for task in toys.
 PHASES = """
 # %% after optimizer
 def place(n): return x_train[:n], y_train[:n]
-def forward(x, y): return -np.log(predict(x)[np.arange(len(y)), y]).mean()
+def forward(x, y): return -np.log(probabilities(x)[np.arange(len(y)), y]).mean()
 def backward(x, y): return forward(x, y)
 def value(loss): return loss
 """

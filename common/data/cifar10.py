@@ -25,20 +25,23 @@ RECORDS, PIXELS = 10000, 3 * 32 * 32  # a file, an image
 LAYOUTS = ("NCHW", "NHWC")
 
 
-def load(layout="NCHW", data_dir=None, n_train=None, n_test=None, one_hot=False, synthetic=False):
+def load(layout="NCHW", n_train=None, n_test=None, one_hot=False, data_dir=None, synthetic=None):
     """Read CIFAR-10: (x_train, y_train, x_test, y_test).
 
     x: float32 in [0, 1] (pixel / 255), shape (n, 3, 32, 32) for "NCHW", (n, 32, 32, 3) for "NHWC"; C-contiguous.
     y: int64 class numbers 0-9, shape (n,); with one_hot float32 of shape (n, 10).
     n_train, n_test: how many images, from the start of each set; None for all 50,000 and 10,000.
     data_dir: the extracted folder or the one that holds it; None looks in ROSETTA_DATA, then in the user's cache, then downloads.
-    synthetic: a deterministic, learnable stand-in instead of the real images; nothing is read or downloaded.
+    synthetic: a deterministic, learnable stand-in instead of the real images; nothing is read or downloaded. None: as
+    ROSETTA_DATA says, which may be the word "synthetic" in place of a folder.
     Raises DataError for data that is missing or damaged, ValueError for a wrong argument.
     """
     if layout not in LAYOUTS:
         raise ValueError("layout must be NCHW or NHWC, not %r" % (layout,))
     n_train = _count(n_train, "n_train", 5 * RECORDS)
     n_test = _count(n_test, "n_test", RECORDS)
+    if synthetic is None:
+        synthetic = loaded.is_synthetic() and data_dir is None
     if synthetic:
         parts = _synthetic(n_train, seed=1) + _synthetic(n_test, seed=2)
         x_train, y_train, x_test, y_test = (_layout(a, layout) if a.ndim == 4 else a for a in parts)

@@ -6,14 +6,13 @@ import sys
 from collections import namedtuple
 
 from common.data.errors import DataError
+from common.data.loaded import VARIABLE
 from common.data.lock import locked
 from common.data.transfer import fetch_file
 from common.data.unpack import unpack
 
 # url: of a gzipped tar; size: in bytes; sha256: 64 hex digits; folder: the one it holds; members: files needed of that folder
 Archive = namedtuple("Archive", "url size sha256 folder members")
-
-VARIABLE = "ROSETTA_DATA"
 
 
 def locate(archive, data_dir=None, fetch=True):
@@ -108,6 +107,6 @@ def _check(archive, part):
 
 def _advice():
     return (
-        "give the folder of the unpacked files: DATA_DIR in a notebook, --data-dir of run_all.py, "
-        "or the variable %s" % VARIABLE
+        "give the folder of the unpacked files: --data-dir of run_all.py, or the variable %s ('synthetic' needs none)"
+        % VARIABLE
     )

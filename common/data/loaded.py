@@ -1,6 +1,15 @@
-"""What data this process has loaded last, for the record: real or synthetic, and how much of it."""
+"""Which data this process is to load, real or synthetic, and what it has loaded last, for the record."""
+
+import os
+
+VARIABLE, SYNTHETIC = "ROSETTA_DATA", "synthetic"
 
 _last = {}
+
+
+def is_synthetic():
+    """Whether ``ROSETTA_DATA`` asks for generated data in place of a folder."""
+    return os.environ.get(VARIABLE) == SYNTHETIC
 
 
 def remember(name, synthetic, **sizes):

@@ -9,7 +9,7 @@ begins what stands for that step of the notebooks.
 
 import numpy as np
 
-from common.params.cifar10_cnn import WEIGHT_SHAPES
+from common.params.cifar10_cnn import DROPOUT_CONV, DROPOUT_FC, WEIGHT_SHAPES
 from common.reference.layers import (
     conv,
     conv_gradient,
@@ -109,7 +109,8 @@ def probabilities(weights, x, size=100):
 
 # ---- [model] Dropout: in training each value is zeroed with its layer's rate, and what is kept grows by 1 / (1 - rate)
 
-DROPOUT = [((50, 16, 16), 0.25), ((100, 8, 8), 0.25), ((512,), 0.5)]  # shape of one image's values, rate
+# Shape of one image's values, rate
+DROPOUT = [((50, 16, 16), DROPOUT_CONV), ((100, 8, 8), DROPOUT_CONV), ((512,), DROPOUT_FC)]
 
 
 def dropout_masks(n, rng, dtype=np.float64):

@@ -2,4 +2,4 @@
 
 # %% after setup
 y = chainer.functions.convolution_2d(device.send(x), device.send(w), pad=1)
-tell(numpy_device.send(y.array), device)
+tell(cuda.to_cpu(y.array), device)

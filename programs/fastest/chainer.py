@@ -3,10 +3,6 @@
 # %% after data
 x_train, y_train = device.send((x_train, y_train))
 
-
-# %% after optimizer
-model.compute_accuracy = False
-
 # %% train
 log = EpochLog(EPOCHS)
 for _ in range(EPOCHS):
@@ -14,11 +10,9 @@ for _ in range(EPOCHS):
     total = 0.0
     for start in range(0, len(x_train), BATCHSIZE):
         batch = order[start : start + BATCHSIZE]
-        loss = model(x_train[batch], y_train[batch])
+        loss = F.softmax_cross_entropy(net(x_train[batch]), y_train[batch])
         model.cleargrads()
         loss.backward()
         optimizer.update()
         total += loss.array * len(batch)  # stays on the device
-    log.epoch(total / len(x_train))
-    if TEST_EACH_EPOCH:
-        log.test(accuracy(predict()))
+    log.epoch(total / len(x_train), evaluate)

@@ -5,12 +5,9 @@ log = EpochLog(EPOCHS)
 for epoch in range(EPOCHS):
     order = np.random.RandomState([SEED, epoch]).permutation(len(x_train))
     images, labels = (C.NDArrayView.from_dense(array[order], device) for array in (x_train, y_train))
-    total = 0.0
     for start in range(0, len(order), BATCHSIZE):
         n = min(BATCHSIZE, len(order) - start)
         batch = images.slice_view((start, 0, 0, 0), (n,) + x.shape), labels.slice_view((start, 0), (n,) + y.shape)
         trainer.train_minibatch({x: C.Value(batch[0]), y: C.Value(batch[1])})
-        total += trainer.previous_minibatch_loss_average * n
-    log.epoch(total / len(x_train))
-    if TEST_EACH_EPOCH:
-        log.test(accuracy(predict()))
+    trainer.summarize_training_progress()
+    log.epoch(losses[-1], evaluate)

@@ -1,22 +1,18 @@
-"""Equinox: data on the device, donated arrays, and on a GPU a compiled lax.scan over the epoch."""
-
-# %% after data
-x_train, y_train = jnp.asarray(x_train), jnp.asarray(y_train)
-
+"""Equinox: donated arrays, batches cut out inside the compiled step, and on a GPU a compiled lax.scan over the epoch."""
 
 # %% train
 from functools import partial
 
-params, static = eqx.partition(model, eqx.is_inexact_array)
+arrays, static = eqx.partition(model, eqx.is_inexact_array)
 
 
 @partial(jax.jit, donate_argnums=0)
 def train_step(state, x, y, rows):
-    params, opt_state, key = state
+    arrays, opt_state, key = state
     key, step_key = jax.random.split(key)
-    loss, grads = eqx.filter_value_and_grad(loss_fn)(eqx.combine(params, static), x[rows], y[rows], step_key)
+    loss, grads = eqx.filter_value_and_grad(loss_fn)(eqx.combine(arrays, static), x[rows], y[rows], step_key)
     updates, opt_state = optimizer.update(grads, opt_state)
-    return (eqx.apply_updates(params, updates), opt_state, key), loss * len(rows)
+    return (eqx.apply_updates(arrays, updates), opt_state, key), loss * len(rows)
 
 
 @partial(jax.jit, donate_argnums=0)
@@ -28,7 +24,7 @@ def train_steps(state, x, y, batches):
 # The images of full batches on a GPU, none on a CPU, where convolutions in a loop's body are slow
 n_scanned = 0 if device.platform == "cpu" else len(x_train) // BATCHSIZE * BATCHSIZE
 train_key, order_key = jax.random.split(train_key)
-state = params, opt_state, train_key
+state = arrays, opt_state, train_key
 log = EpochLog(EPOCHS)
 for epoch in range(EPOCHS):
     order = np.asarray(jax.random.permutation(jax.random.fold_in(order_key, epoch), len(x_train)))
@@ -39,6 +35,4 @@ for epoch in range(EPOCHS):
         state, loss = train_step(state, x_train, y_train, order[start : start + BATCHSIZE])
         total += loss
     model = eqx.combine(state[0], static)
-    log.epoch(float(total) / len(x_train))
-    if TEST_EACH_EPOCH:
-        log.test(accuracy(predict(model)))
+    log.epoch(float(total) / len(x_train), evaluate)

@@ -1,11 +1,11 @@
 """Lasagne on Theano: images, labels and the sum of losses are shared variables, on the device, and one function trains a batch of them."""
 
 # %% optimizer
-labels = T.lvector("labels")
-output = lasagne.layers.get_output(net, images)
-loss = lasagne.objectives.categorical_crossentropy(output, labels).mean()
-weights = lasagne.layers.get_all_params(net, trainable=True)
-updates = lasagne.updates.momentum(loss, weights, learning_rate=LR, momentum=MOMENTUM)
+images, labels = T.tensor4("images"), T.lvector("labels")
+probabilities = lasagne.layers.get_output(network, images)
+loss = lasagne.objectives.categorical_crossentropy(probabilities, labels).mean()
+params = lasagne.layers.get_all_params(network, trainable=True)
+updates = lasagne.updates.momentum(loss, params, learning_rate=LR, momentum=MOMENTUM)
 
 x_all, y_all = theano.shared(x_train), theano.shared(y_train)
 total = theano.shared(np.zeros(1, np.float32))  # an array: Theano keeps scalars on the host, where each step would wait
@@ -20,6 +20,4 @@ for epoch in range(EPOCHS):
     total.set_value(np.zeros(1, np.float32))
     for start in range(0, len(order), BATCHSIZE):
         train_step(order[start : start + BATCHSIZE])
-    log.epoch(total.get_value()[0] / len(x_train))
-    if TEST_EACH_EPOCH:
-        log.test(accuracy(predict()))
+    log.epoch(total.get_value()[0] / len(x_train), evaluate)

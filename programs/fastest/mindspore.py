@@ -2,18 +2,17 @@
 notebook's Model.train on a CPU, where the convolutions are nearly all of the time."""
 
 # %% train
-labels = y_train.astype("int32")
-step = nn.TrainOneStepCell(nn.WithLossCell(network, nn.CrossEntropyLoss()), optimizer)
+import numpy as np
+
+train_step = nn.TrainOneStepCell(nn.WithLossCell(network, loss_fn), optimizer)
 
 log = EpochLog(EPOCHS)
 for _ in range(EPOCHS):
-    step.set_train()
+    train_step.set_train()
     order = np.random.permutation(len(x_train))
     total = 0.0
     for start in range(0, len(order), BATCHSIZE):
         batch = order[start : start + BATCHSIZE]
-        loss = step(ms.Tensor(x_train[batch]), ms.Tensor(labels[batch]))
-        total += float(loss) * len(batch)
-    log.epoch(total / len(x_train))
-    if TEST_EACH_EPOCH:
-        log.test(accuracy(predict()))
+        loss = train_step(ms.Tensor(x_train[batch]), ms.Tensor(y_train[batch]))
+        total += loss.item() * len(batch)
+    log.epoch(total / len(x_train), evaluate)

@@ -29,6 +29,4 @@ for _ in range(EPOCHS):
         loss.backward()
         trainer.step(len(batch))
         total += loss.sum()
-    log.epoch(total.asscalar() / len(images))
-    if TEST_EACH_EPOCH:
-        log.test(accuracy(predict()))
+    log.epoch(total.asscalar() / len(images), evaluate)

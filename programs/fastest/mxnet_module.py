@@ -4,9 +4,9 @@
 images, labels = mx.nd.array(x_train, ctx=device), mx.nd.array(y_train, ctx=device)
 
 # %% after optimizer
-module.bind(train_data.provide_data, train_data.provide_label)
-module.init_params(arg_params=weights)
-module.init_optimizer(optimizer="sgd", optimizer_params=sgd)
+model.bind(train_data.provide_data, train_data.provide_label)
+model.init_params(mx.init.Xavier(), arg_params=arg_params, allow_missing=True)
+model.init_optimizer(optimizer="sgd", optimizer_params=optimizer_params)
 
 # %% train
 log = EpochLog(EPOCHS)
@@ -16,10 +16,8 @@ for _ in range(EPOCHS):
     for start in range(0, len(images), BATCHSIZE):
         batch = order[start : start + BATCHSIZE]
         x, y = images.take(batch), labels.take(batch)
-        module.forward_backward(mx.io.DataBatch([x], [y]))  # bound anew for a short last batch
-        module.update()
-        (probabilities,) = module.get_outputs()
+        model.forward_backward(mx.io.DataBatch([x], [y]))  # bound anew for a short last batch
+        model.update()
+        (probabilities,) = model.get_outputs()
         total -= mx.nd.log(mx.nd.pick(probabilities, y)).sum()
-    log.epoch(total.asscalar() / len(images))
-    if TEST_EACH_EPOCH:
-        log.test(accuracy(predict()))
+    log.epoch(total.asscalar() / len(images), evaluate)

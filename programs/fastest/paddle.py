@@ -4,8 +4,6 @@
 images, labels = paddle.to_tensor(x_train), paddle.to_tensor(y_train)
 
 # %% train
-loss_fn = nn.CrossEntropyLoss()
-
 log = EpochLog(EPOCHS)
 for _ in range(EPOCHS):
     network.train()
@@ -18,6 +16,4 @@ for _ in range(EPOCHS):
         optimizer.step()
         optimizer.clear_grad()
         total += loss.detach() * len(batch)
-    log.epoch(total.item() / len(images))
-    if TEST_EACH_EPOCH:
-        log.test(accuracy(predict()))
+    log.epoch(total.item() / len(images), evaluate)

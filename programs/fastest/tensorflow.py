@@ -7,11 +7,20 @@ with tf.device(device):
 
 
 # %% after optimizer
-class FusedMomentum(Momentum):
-    def apply(self, gradients):
-        for w, v, g in zip(self.weights, self.velocities, gradients):
+class FusedMomentum(tf.Module):
+    def __init__(self, variables, learning_rate, momentum):
+        super().__init__()
+        self.learning_rate, self.momentum = learning_rate, momentum
+        self.velocities = [tf.Variable(tf.zeros_like(variable), trainable=False) for variable in variables]
+
+    def apply_gradients(self, gradients_and_variables):
+        for velocity, (gradient, variable) in zip(self.velocities, gradients_and_variables):
             tf.raw_ops.ResourceApplyMomentum(
-                var=w.handle, accum=v.handle, lr=self.learning_rate, grad=g, momentum=self.momentum
+                var=variable.value.handle,
+                accum=velocity.handle,
+                lr=self.learning_rate,
+                grad=gradient,
+                momentum=self.momentum,
             )
 
 
@@ -22,8 +31,9 @@ optimizer = FusedMomentum(model.trainable_variables, LR, MOMENTUM)
 @tf.function(jit_compile="GPU" in device)
 def train_step(x, y):
     with tf.GradientTape() as tape:
-        loss = loss_fn(model(x, training=True), y)
-    optimizer.apply(tape.gradient(loss, model.trainable_variables))
+        loss = loss_fn(y, model(x, training=True))
+    gradients = tape.gradient(loss, model.trainable_variables)
+    optimizer.apply_gradients(zip(gradients, model.trainable_variables))
     return loss
 
 
@@ -40,6 +50,4 @@ def train_epoch():
 
 log = EpochLog(EPOCHS)
 for _ in range(EPOCHS):
-    log.epoch(train_epoch())
-    if TEST_EACH_EPOCH:
-        log.test(accuracy(predict()))
+    log.epoch(float(train_epoch()), evaluate)

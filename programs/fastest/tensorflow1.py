@@ -19,7 +19,7 @@ if "GPU" in device:
 # %% after optimizer
 total = tf.Variable(0.0, trainable=False, collections=[])
 with tf.control_dependencies([train_op]):
-    train_and_sum = tf.assign_add(total, loss * tf.cast(tf.size(y), tf.float32)).op
+    train_and_sum = tf.assign_add(total, total_loss).op
 
 # %% train
 steps_per_epoch = math.ceil(len(x_train) / BATCHSIZE)
@@ -31,7 +31,5 @@ log = EpochLog(EPOCHS)
 for _ in range(EPOCHS):
     for _ in range(steps_per_epoch):
         train_step(True)
-    log.epoch(sess.run(total) / len(x_train))
+    log.epoch(sess.run(total) / len(x_train), evaluate)
     sess.run(total.initializer)
-    if TEST_EACH_EPOCH:
-        log.test(accuracy(predict()))

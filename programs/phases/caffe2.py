@@ -1,8 +1,7 @@
 """Caffe2: the phases of a training step, each a net with the training net's operators up to where the phase ends."""
 
 # %% after optimizer
-workspace.RunOperatorsOnce(train_model.param_init_net.Proto().op[n_weight_ops:])  # velocities
-
+feed(x_train[:1], y_train[:1])  # input blobs must exist when a net is created
 operators = train_model.net.Proto().op
 n_forward = 1 + [op.type for op in operators].index("SoftmaxWithLoss")
 n_backward = 1 + max(number for number, op in enumerate(operators) if op.is_gradient_op)

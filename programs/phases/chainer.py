@@ -24,4 +24,4 @@ def step(x, y):
 
 
 def value(loss):
-    return float(numpy_device.send(loss.array))  # waits for all that was asked of a GPU before
+    return float(cuda.to_cpu(loss.array))  # waits for all that was asked of a GPU before

@@ -3,7 +3,7 @@
 
 # %% after optimizer
 def place(n):
-    return jnp.asarray(x_train[:n]), jnp.asarray(y_train[:n])
+    return x_train[:n], y_train[:n]
 
 
 @eqx.filter_jit

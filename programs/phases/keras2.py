@@ -44,7 +44,7 @@ else:
 
 
 def step(x, y):
-    return model.train_on_batch(x, y)
+    return np.ravel(model.train_on_batch(x, y))[0]  # the loss, and behind it the metrics where there are some
 
 
 def value(loss):

@@ -3,10 +3,10 @@
 # %% after optimizer
 placed_x, placed_y = theano.shared(x_train[:1]), theano.shared(y_train[:1])  # on the GPU where there is one
 placed = {images: placed_x, labels: placed_y}
-gradients = [theano.shared(w.get_value()) for w in weights]  # a place for them: Theano leaves out what nothing uses
+gradients = [theano.shared(w.get_value()) for w in params]  # a place for them: Theano leaves out what nothing uses
 
 forward_step = theano.function([], loss, givens=placed)
-backward_step = theano.function([], loss, givens=placed, updates=list(zip(gradients, theano.grad(loss, weights))))
+backward_step = theano.function([], loss, givens=placed, updates=list(zip(gradients, theano.grad(loss, params))))
 whole_step = theano.function([], loss, givens=placed, updates=updates)
 
 

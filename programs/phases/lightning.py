@@ -1,4 +1,4 @@
-"""Lightning: the phases of a training step, as its loop calls the module and the optimizer."""
+"""Lightning: the phases of a training step, as its loop calls the module and the optimizer. Without a Trainer, self.log does nothing."""
 
 
 # %% after optimizer
@@ -27,5 +27,6 @@ def value(loss):
     return loss.item()
 
 
-model.to("cuda" if torch.cuda.is_available() else "cpu").train()
+warnings.filterwarnings("ignore", ".*self.trainer.*not registered.*")
+model.to("cuda" if accelerator == "gpu" else "cpu").train()
 optimizer = model.configure_optimizers()

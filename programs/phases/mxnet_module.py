@@ -1,9 +1,9 @@
 """MXNet Module: the phases of a training step."""
 
 # %% after optimizer
-module.bind(train_data.provide_data, train_data.provide_label)
-module.init_params(arg_params=weights)
-module.init_optimizer(optimizer="sgd", optimizer_params=sgd)
+model.bind(train_data.provide_data, train_data.provide_label)
+model.init_params(mx.init.Xavier(), arg_params=arg_params, allow_missing=True)
+model.init_optimizer(optimizer="sgd", optimizer_params=optimizer_params)
 
 
 def place(n):
@@ -11,20 +11,20 @@ def place(n):
 
 
 def forward(x, y):
-    module.forward(mx.io.DataBatch([x], [y]), is_train=True)  # bound anew when the batch size changes
-    (probabilities,) = module.get_outputs()
+    model.forward(mx.io.DataBatch([x], [y]), is_train=True)  # bound anew when the batch size changes
+    (probabilities,) = model.get_outputs()
     return -mx.nd.log(mx.nd.pick(probabilities, y)).mean()
 
 
 def backward(x, y):
     loss = forward(x, y)
-    module.backward()
+    model.backward()
     return loss
 
 
 def step(x, y):
     loss = backward(x, y)
-    module.update()
+    model.update()
     return loss
 
 

@@ -1,9 +1,7 @@
 """PaddlePaddle: the phases of a training step."""
 
+
 # %% after optimizer
-loss_fn = nn.CrossEntropyLoss()
-
-
 def place(n):
     return paddle.to_tensor(x_train[:n]), paddle.to_tensor(y_train[:n])
 

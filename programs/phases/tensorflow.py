@@ -9,13 +9,13 @@ def place(n):
 
 @tf.function(jit_compile=JIT_COMPILE)
 def forward(x, y):
-    return loss_fn(model(x, training=True), y)
+    return loss_fn(y, model(x, training=True))
 
 
 @tf.function(jit_compile=JIT_COMPILE)
 def loss_and_gradients(x, y):  # both returned: what nobody uses is not computed in a graph
     with tf.GradientTape() as tape:
-        loss = loss_fn(model(x, training=True), y)
+        loss = loss_fn(y, model(x, training=True))
     return loss, tape.gradient(loss, model.trainable_variables)
 
 
@@ -26,7 +26,7 @@ def backward(x, y):
 @tf.function(jit_compile=JIT_COMPILE)
 def step(x, y):
     loss, gradients = loss_and_gradients(x, y)
-    optimizer.apply(gradients)
+    optimizer.apply_gradients(zip(gradients, model.trainable_variables))
     return loss
 
 

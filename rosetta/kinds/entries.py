@@ -13,6 +13,7 @@ class EntriesMetrics(Metrics):
 class Entries(Kind):
     name = "entries"
     roles = (PARAMETERS, Role("setup", "Setup"), Role("answers", "Entries", many=True), RECORD)
+    core = "answers"
     constants = ("SEED",)
     metrics = EntriesMetrics
     timed = {"setup": "setup_s"}

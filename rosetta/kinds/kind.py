@@ -136,6 +136,7 @@ class Kind(ABC):
 
     name: ClassVar[str]
     roles: ClassVar[tuple[Role, ...]]  # in their order
+    core: ClassVar[str] = "model"  # the role that tells frameworks apart best: a comparison opens at it
     constants: ClassVar[tuple[str, ...]]  # that a task must have
     bounded: ClassVar[tuple[str, ...]] = ()  # sizes that cannot be larger than the task's own
     metrics: ClassVar[type[Metrics]]

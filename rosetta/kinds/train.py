@@ -45,14 +45,14 @@ class Train(Kind):
     roles = (
         *NETWORK,
         Role("optimizer", "Loss and optimizer"),
-        Role("train", "Training"),
         Role("evaluate", "Evaluation"),
+        Role("train", "Training"),
         RECORD,
     )
     constants = ("EPOCHS", "BATCHSIZE", "LR", "SEED", "N_TRAIN", "N_TEST")
     bounded = ("N_TRAIN", "N_TEST")
     metrics = TrainMetrics
-    timed = SETUP | {"evaluate": "evaluate_s"}
+    timed = SETUP | {"record": "evaluate_s"}
     trains = True
     free = frozenset({"SEED", "TARGET_ACCURACY"})
     main = (

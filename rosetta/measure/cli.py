@@ -9,7 +9,7 @@ import typer
 
 from rosetta import lock
 from rosetta.measure.options import RowOptions
-from rosetta.options import Count, DataOption, OutOption
+from rosetta.options import DataOption, OutOption
 
 app = typer.Typer(help="Measure how fast rows and this machine are; docs/performance.md says what was found.")
 
@@ -87,7 +87,11 @@ def lessons(seeds: Annotated[int, typer.Option(min=1, help="Runs of each lesson 
 
 @app.command()
 @_command("machine", rows=False)
-def floor(size: Annotated[int, Count] = 2048, repeats: Repeats = 10, out: OutOption = None) -> None:
+def floor(
+    size: Annotated[int, typer.Option(min=1, help="Rows and columns of the matrices that are multiplied.")] = 2048,
+    repeats: Repeats = 10,
+    out: OutOption = None,
+) -> None:
     """The arithmetic of a training step, and how fast this processor does as much in NumPy's matrix product."""
 
 
@@ -101,7 +105,7 @@ def loading(repeats: Repeats = 5, data_dir: DataOption = None, out: OutOption = 
 @_command("cluster", rows=False)
 def cluster(
     workers: Annotated[str, typer.Option(metavar="1,2,...", help="Numbers of workers on this machine.")] = "1,2,4,8",
-    runs: Annotated[int, Count] = 32,
+    runs: Annotated[int, typer.Option(min=1, help="Runs of the batch.")] = 32,
     seconds: Annotated[float, typer.Option(min=0, help="That each run sleeps.")] = 30,
     out: OutOption = None,
 ) -> None:

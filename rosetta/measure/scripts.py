@@ -105,10 +105,10 @@ def edited(code: dict[str, str], edits: Iterable[Edit]) -> dict[str, str]:
 def write(planned: Plan, code: dict[str, str], file: Path, kernels: Kernels, slot: Slot) -> Script:
     """Make a script of cells, to run on a slot, with the plan's parameters put where papermill puts them."""
     kernel = kernels.get(planned.row, file.with_suffix(".install.log"), gpus=slot.machine.gpus)
-    given = "\n".join(f"{name} = {value!r}" for name, value in planned.parameters.items())
+    given = "\n".join(f"{name} = {value!r}" for name, value in planned.injected.items())
     first, *others = code.values()
     file.write_text("\n\n".join([first, given, *others]) + "\n", encoding="utf-8")
-    return Script(file, kernel.python, kernel.variables, planned.row.notebook.parent)
+    return Script(file, kernel.python, kernel.variables | planned.variables, planned.row.notebook.parent)
 
 
 def run(

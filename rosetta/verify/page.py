@@ -5,15 +5,17 @@ from pathlib import Path
 
 from rosetta import files
 from rosetta.catalog import Catalog, Row
-from rosetta.markdown import escape, table
+from rosetta.markdown import escape, link, table
+from rosetta.paths import ROOT
 from rosetta.verify import conformance, cross
 from rosetta.verify.conformance import Conformance
 from rosetta.verify.kinds import proof
 from rosetta.verify.levels import UNITS, Finding
 
+LEVELS = ROOT / "docs" / "same-network.md"
 INTRODUCTION = """\
 Does every notebook compute what the reference in NumPy does? `run_all.py verify` writes this page from {task}.json: do not edit it.
-[Same network, how we know](../../docs/same-network.md) says what the levels are and how they are measured.
+[Same network, how we know]({levels}) says what the levels are and how they are measured.
 
 A figure is the largest difference from the reference. "ok" means that the level passes and has no figure.
 """
@@ -32,7 +34,10 @@ def page(catalog: Catalog, task: str, results: Path) -> str:
     report, known = conformance.read(results, task), catalog.task(task)
     rows, verified = catalog.rows(task), {line.name: line for line in report.rows}
     lines = [(row, verified[row.name]) for row in rows if row.name in verified]
-    parts = [f"# Conformance: {known.title}", INTRODUCTION.format(task=task)]
+    parts = [
+        f"# Conformance: {known.title}",
+        INTRODUCTION.format(task=task, levels=link(LEVELS, results / "conformance")),
+    ]
     parts += _verified(known.kind.name, lines, len(rows)) if lines else ["Nothing is verified yet."]
     if report.matrix:
         parts += cross.section(report.matrix, {row.name: escape(row.title) for row in rows})

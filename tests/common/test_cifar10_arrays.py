@@ -15,7 +15,7 @@ def stored(folder, name, n):
 
 
 def test_pixels_are_exactly_a_255th(cifar):
-    x_train, _, x_test, _ = cifar10.load("NCHW", cifar)
+    x_train, _, x_test, _ = cifar10.load("NCHW", data_dir=cifar)
     pixels, _ = stored(cifar, "test_batch.bin", 20)
     assert x_train.shape == (100, 3, 32, 32) and x_test.shape == (20, 3, 32, 32)
     assert x_test.dtype == np.float32 and x_test.flags.c_contiguous
@@ -23,7 +23,7 @@ def test_pixels_are_exactly_a_255th(cifar):
 
 
 def test_nhwc_is_the_transpose_not_a_reshape(cifar):
-    nchw, nhwc = (cifar10.load(layout, cifar)[0] for layout in cifar10.LAYOUTS)
+    nchw, nhwc = (cifar10.load(layout, data_dir=cifar)[0] for layout in cifar10.LAYOUTS)
     assert nhwc.shape == (100, 32, 32, 3) and nhwc.flags.c_contiguous
     assert (nhwc == nchw.transpose(0, 2, 3, 1)).all()
     pixels, _ = stored(cifar, "data_batch_1.bin", 20)
@@ -31,34 +31,34 @@ def test_nhwc_is_the_transpose_not_a_reshape(cifar):
 
 
 def test_labels_are_int64_in_the_order_of_the_files(cifar):
-    _, y_train, _, y_test = cifar10.load("NCHW", cifar)
+    _, y_train, _, y_test = cifar10.load("NCHW", data_dir=cifar)
     assert y_train.dtype == y_test.dtype == np.int64
     assert (y_train == np.tile(np.arange(10), 10)).all()
 
 
 def test_one_hot_labels(cifar):
-    _, _, _, classes = cifar10.load("NCHW", cifar)
-    _, _, _, one_hot = cifar10.load("NCHW", cifar, one_hot=True)
+    _, _, _, classes = cifar10.load("NCHW", data_dir=cifar)
+    _, _, _, one_hot = cifar10.load("NCHW", data_dir=cifar, one_hot=True)
     assert one_hot.dtype == np.float32 and one_hot.shape == (20, 10)
     assert (one_hot.sum(axis=1) == 1).all() and (one_hot.argmax(axis=1) == classes).all()
 
 
 @pytest.mark.parametrize("n_train", [1, 20, 21, 100])
 def test_a_subset_is_the_start_of_the_whole(cifar, n_train):
-    whole = cifar10.load("NCHW", cifar)
-    part = cifar10.load("NCHW", cifar, n_train=n_train, n_test=3)
+    whole = cifar10.load("NCHW", data_dir=cifar)
+    part = cifar10.load("NCHW", data_dir=cifar, n_train=n_train, n_test=3)
     for some, every, n in zip(part, whole, (n_train, n_train, 3, 3)):
         assert len(some) == n and (some == every[:n]).all()
 
 
 def test_a_subset_reads_no_file_it_does_not_need(cifar):
     (cifar / "data_batch_2.bin").write_bytes(b"damaged")
-    assert len(cifar10.load("NCHW", cifar, n_train=20)[0]) == 20
+    assert len(cifar10.load("NCHW", data_dir=cifar, n_train=20)[0]) == 20
 
 
 @pytest.mark.parametrize("synthetic", [False, True])
 def test_the_record_learns_what_was_loaded(cifar, synthetic):
-    cifar10.load("NCHW", cifar, n_train=30, n_test=5, synthetic=synthetic)
+    cifar10.load("NCHW", data_dir=cifar, n_train=30, n_test=5, synthetic=synthetic)
     assert loaded.description() == {"name": "CIFAR-10", "synthetic": synthetic, "sizes": {"train": 30, "test": 5}}
 
 
@@ -102,7 +102,7 @@ def test_damaged_files_are_one_line_that_names_the_file(cifar, damage, message):
     path = cifar / "data_batch_3.bin"
     damage(path if damage is not os.remove else str(path))
     with pytest.raises(DataError) as error:
-        cifar10.load("NCHW", cifar)
+        cifar10.load("NCHW", data_dir=cifar)
     assert message in str(error.value) and "data_batch_3.bin" in str(error.value)
     assert "\n" not in str(error.value)
 
@@ -137,3 +137,11 @@ def test_the_real_images():
     assert x_train.shape == (50000, 3, 32, 32) and x_test.shape == (10000, 3, 32, 32)
     assert x_train.mean(axis=(0, 2, 3), dtype=np.float64) == pytest.approx((0.4914, 0.4822, 0.4465), abs=5e-5)
     assert np.bincount(y_train).tolist() == [5000] * 10 and np.bincount(y_test).tolist() == [1000] * 10
+
+
+def test_the_variable_asks_for_synthetic_data(monkeypatch):
+    monkeypatch.setenv("ROSETTA_DATA", "synthetic")
+    asked, given = cifar10.load(n_train=20, n_test=5), cifar10.load(n_train=20, n_test=5, synthetic=True)
+    assert loaded.description()["synthetic"] is True
+    for one, other in zip(asked, given):
+        np.testing.assert_array_equal(one, other)

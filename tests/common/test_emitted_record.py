@@ -55,15 +55,20 @@ def test_an_epoch_is_one_line_and_its_time(clock, capsys):
     assert all(type(loss) is float for loss in log.loss)
 
 
-def test_a_test_between_epochs_is_off_the_clock(clock, capsys):
-    log = EpochLog(2)
-    for seconds, accuracy in ((2, 0.25), (1.5, np.float32(0.5))):
-        clock.now += seconds
-        log.epoch(1.5)
+@pytest.mark.parametrize("asked, accuracies", [("1", [0.25, 0.5]), ("", [])])
+def test_a_test_between_epochs_is_off_the_clock_and_only_where_asked_for(clock, capsys, monkeypatch, asked, accuracies):
+    monkeypatch.setenv(module.TEST_EACH_EPOCH, asked)
+    log, answers = EpochLog(2), iter((0.25, np.float32(0.5)))
+
+    def evaluate():
         clock.now += 100
-        log.test(accuracy)
-    assert log.epoch_s == [2, 1.5] and log.accuracy == [0.25, 0.5]
-    assert "  test accuracy 25.00 %\n" in capsys.readouterr().out
+        return next(answers)
+
+    for seconds in (2, 1.5):
+        clock.now += seconds
+        log.epoch(1.5, evaluate)
+    assert log.epoch_s == [2, 1.5] and log.accuracy == accuracies
+    assert ("  test accuracy 25.00 %\n" in capsys.readouterr().out) == bool(accuracies)
 
 
 @pytest.mark.parametrize("loss", ["no number", None, [1.0, 2.0]])
@@ -74,7 +79,7 @@ def test_a_loss_that_is_no_number_is_an_error(loss):
 
 def test_a_notebook_carries_the_record_beside_its_text(log, shown):
     cifar10.load("NCHW", n_train=50, n_test=20, synthetic=True)
-    record(log, accuracy=np.float32(0.75), parameters=np.int64(3441592), frameworks=[np], device="cpu")
+    record(log, np.float32(0.75), np.int64(3441592), [np], "cpu", export_weights=None, predict=None)
     [(bundle, raw)] = shown
     assert raw and sorted(bundle) == sorted([MIME, "text/plain"])
     facts = json.loads(json.dumps(bundle[MIME], allow_nan=False))
@@ -90,6 +95,28 @@ def test_a_notebook_carries_the_record_beside_its_text(log, shown):
     assert facts["versions"]["numpy"] == np.__version__
     assert facts["dataset"] == {"name": "CIFAR-10", "synthetic": True, "sizes": {"train": 50, "test": 20}}
     assert bundle["text/plain"].startswith("accuracy 75.00 %, 2 epochs in 3.5 s on synthetic data on cpu\npython ")
+
+
+def test_weights_and_outputs_are_saved_only_where_asked_for(log, shown, tmp_path, monkeypatch):
+    folder = tmp_path / "saved"
+    called = []
+
+    def export_weights():
+        called.append("weights")
+        return {"bias": np.zeros(2)}
+
+    def predict():
+        called.append("outputs")
+        return np.full((3, 2), 0.5)
+
+    for asked in ("", str(folder)):
+        monkeypatch.setenv(module.SAVE_TO, asked)
+        record(log, 0.75, 2, [np], "cpu", export_weights, predict)
+        assert folder.exists() == bool(asked)
+    assert called == ["weights", "outputs"]
+    assert np.load(str(folder / "outputs.npy"), allow_pickle=False).shape == (3, 2)
+    with np.load(str(folder / "weights.npz"), allow_pickle=False) as saved:
+        assert saved.files == ["bias"]
 
 
 def test_figures_of_any_kind_with_points(shown):
@@ -119,7 +146,7 @@ def test_a_line_without_end_does_not_hold_the_runner_up(line):
 @pytest.mark.parametrize("bad", [float("nan"), float("inf")])
 def test_numbers_that_json_cannot_hold_become_null(log, shown, bad):
     log.epoch(bad)
-    record(log, accuracy=bad, parameters=1, frameworks=[], device="cpu")
+    record(log, bad, 1, [], "cpu", None, None)
     [(bundle, _)] = shown
     facts = json.loads(json.dumps(bundle[MIME], allow_nan=False))
     assert facts["metrics"]["accuracy"] is None and facts["metrics"]["loss"] == [1.5, 0.75, None]
@@ -132,5 +159,5 @@ def test_a_plain_script_prints_the_text(log, shown, monkeypatch, capsys, install
         monkeypatch.setattr(sys.modules["IPython"], "get_ipython", lambda: None)
     else:
         monkeypatch.setitem(sys.modules, "IPython", None)
-    record(log, accuracy=0.5, parameters=1, frameworks=[], device="cpu")
+    record(log, 0.5, 1, [], "cpu", None, None)
     assert shown == [] and "accuracy 50.00 %" in capsys.readouterr().out

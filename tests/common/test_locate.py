@@ -40,13 +40,13 @@ def test_a_tilde_is_the_home_folder(given, cache, monkeypatch):
     assert locate(NOWHERE, "~/given") == str(given / "tiny")
 
 
-@pytest.mark.parametrize("source", ["DATA_DIR", "ROSETTA_DATA"])
+@pytest.mark.parametrize("source", ["data_dir", "ROSETTA_DATA"])
 def test_a_given_folder_without_the_files_is_an_error_and_stays_as_it_is(
     given, cache, archive, server, monkeypatch, source
 ):
     (given / "tiny" / "two.bin").unlink()
     monkeypatch.setenv("ROSETTA_DATA", str(given))
-    message = refused(archive, str(given) if source == "DATA_DIR" else None)
+    message = refused(archive, str(given) if source == "data_dir" else None)
     for part in (str(given), "lacks two.bin", archive.url):
         assert part in message
     assert ("ROSETTA_DATA" in message) == (source == "ROSETTA_DATA"), (

@@ -5,8 +5,16 @@ import io
 import numpy as np
 import pytest
 
-from common.params.cifar10_cnn import EXPECTED, WEIGHT_SHAPES
-from common.weights import WeightsError, check_weights, load_weights, save_outputs, save_weights
+from common.params.cifar10_cnn import EXPECTED, FLATTENED, WEIGHT_SHAPES
+from common.weights import (
+    WeightsError,
+    check_weights,
+    from_channels_last,
+    load_weights,
+    save_outputs,
+    save_weights,
+    to_channels_last,
+)
 
 SHAPES = {"conv1.weight": (2, 3, 3, 3), "conv1.bias": (2,)}
 
@@ -35,6 +43,22 @@ def test_outputs_of_a_run(tmp_path):
     save_outputs(str(folder), weights(), np.full((5, 10), 0.1))
     assert np.load(str(folder / "outputs.npy"), allow_pickle=False).shape == (5, 10)
     assert list(load_weights(str(folder / "weights.npz"), SHAPES)) == list(SHAPES)
+
+
+def test_channels_last_and_back():
+    canonical = {name: np.random.RandomState(1).normal(size=shape) for name, shape in WEIGHT_SHAPES.items()}
+    turned = to_channels_last(canonical, FLATTENED)
+    assert turned["conv2.weight"].shape == (3, 3, 50, 50) and turned["fc2.weight"].shape == (512, 10)
+    again = from_channels_last(turned.values(), WEIGHT_SHAPES, FLATTENED)
+    for name, array in canonical.items():
+        np.testing.assert_array_equal(again[name], array)
+
+
+def test_a_dense_layer_behind_an_image_gives_the_same_with_channels_last():
+    weight = np.random.RandomState(2).normal(size=WEIGHT_SHAPES["fc1.weight"])
+    image = np.random.RandomState(3).normal(size=(100, 8, 8))
+    turned = to_channels_last({"fc1.weight": weight}, FLATTENED)["fc1.weight"]
+    np.testing.assert_allclose(image.transpose(1, 2, 0).ravel() @ turned, weight @ image.ravel())
 
 
 def test_float64_becomes_float32():

@@ -29,8 +29,6 @@ LEFT_OUT = (
     "tensorflow[xla]",
     "flax[scan]",
     "tinygrad",  # the notebook itself, but on a GPU
-    "mlx",  # both are the row mlx[streams]
-    "mlx[streams]",
 )
 # Unrolled altogether, since convolutions in a loop are slow on a CPU
 SCAN = [

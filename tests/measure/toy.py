@@ -13,12 +13,13 @@ from rosetta.paths import ROOT
 from rosetta.records import Record
 
 CELLS = {
-    "parameters": "EPOCHS, BATCHSIZE, LR, SEED, N_TRAIN, N_TEST, SYNTHETIC = 2, 4, 0.1, 0, 40, 10, True",
+    "parameters": "EPOCHS, BATCHSIZE, LR, SEED, N_TRAIN, N_TEST = 2, 4, 0.1, 0, 40, 10",
     "setup": f"import sys; sys.path.append({str(ROOT)!r})\nimport os, numpy as np\nfrom common.record import EpochLog, record",
     "data": "x_train = np.random.RandomState(SEED).rand(N_TRAIN)\ny_train = 3 * x_train",
     "model": "weight = 0.0",
     "weights": "",
     "optimizer": "gradient = lambda x, y: 2 * np.mean((weight * x - y) * x)",
+    "evaluate": "def evaluate(): return weight / 3",
     "train": """
 log = EpochLog(EPOCHS)
 for epoch in range(EPOCHS):
@@ -26,8 +27,7 @@ for epoch in range(EPOCHS):
         weight -= LR * gradient(x_train[start:start + BATCHSIZE], y_train[start:start + BATCHSIZE])
     log.epoch(np.mean((weight * x_train - y_train) ** 2))
 """,
-    "evaluate": "accuracy = weight / 3",
-    "record": "record(log, accuracy, 1, [np], 'cpu')",
+    "record": "record(log, evaluate(), 1, [np], 'cpu', dict, list)",
 }
 LOOP = CELLS["train"].replace("N_TRAIN, BATCHSIZE", "len(x_train), BATCHSIZE")
 PHASES = """

@@ -14,7 +14,7 @@ class Mutation:
     tensorflow1: tuple[tuple[str, str, str], ...]
 
 
-LOAD = "cifar10.load({layout}, DATA_DIR, N_TRAIN, N_TEST, synthetic=SYNTHETIC)"
+LOAD = "cifar10.load({layout}, N_TRAIN, N_TEST)"
 
 
 def _loaded(change: str) -> dict[str, tuple]:
@@ -36,17 +36,17 @@ MUTATIONS = {
         level=3,
         pytorch=(("model", "padding=1", "padding=0"),),
         mxnet_gluon=(("model", "padding=1", "padding=0"),),
-        tensorflow1=(("model", 'padding="same"', 'padding="valid"'),),
+        tensorflow1=(("model", 'padding="SAME"', 'padding="VALID"'),),
     ),
     "average pooling": Mutation(
         level=3,
         pytorch=(("model", "MaxPool2d", "AvgPool2d"),),
         mxnet_gluon=(("model", "MaxPool2D", "AvgPool2D"),),
-        tensorflow1=(("model", "max_pooling2d", "average_pooling2d"),),
+        tensorflow1=(("model", "max_pool2d", "avg_pool2d"),),
     ),
     "no ReLU after conv1": Mutation(
         level=3,
-        pytorch=(("model", "conv(3, 50), nn.ReLU()", "conv(3, 50), nn.Identity()"),),
+        pytorch=(("model", "padding=1), nn.ReLU(),\n    nn.Conv2d(50, 50", "padding=1),\n    nn.Conv2d(50, 50"),),
         mxnet_gluon=(
             (
                 "model",
@@ -54,7 +54,7 @@ MUTATIONS = {
                 "nn.Conv2D(50, kernel_size=3, padding=1)",
             ),
         ),
-        tensorflow1=(("model", "h = conv(x, 50, tf.nn.relu)", "h = conv(x, 50)"),),
+        tensorflow1=(("model", 'tf.nn.relu(conv("conv1", x, 3, 50))', 'conv("conv1", x, 3, 50)'),),
     ),
     "unit-gain momentum": Mutation(
         level=4,
@@ -72,7 +72,7 @@ MUTATIONS = {
         level=4,
         pytorch=(("optimizer", "CrossEntropyLoss()", 'CrossEntropyLoss(reduction="sum")'),),
         mxnet_gluon=(("train", "trainer.step(len(x))", "trainer.step(1)"),),
-        tensorflow1=(("optimizer", "logits=logits", "logits=logits, reduction=tf.losses.Reduction.SUM"),),
+        tensorflow1=(("optimizer", "tf.reduce_mean(losses)", "tf.reduce_sum(losses)"),),
     ),
     "a short batch divided by BATCHSIZE": Mutation(
         level=4,
@@ -82,15 +82,15 @@ MUTATIONS = {
     ),
     "dropout in the test": Mutation(
         level=5,
-        pytorch=(("model", "model.eval()", "model.train()"),),
-        mxnet_gluon=(("model", "return np.concat", "with autograd.train_mode(): return np.concat"),),
-        tensorflow1=(("model", "sess.run(softmax, {", "sess.run(softmax, {training: True, "),),
+        pytorch=(("evaluate", "model.eval()", "model.train()"),),
+        mxnet_gluon=(("evaluate", "return np.concat", "with autograd.train_mode(): return np.concat"),),
+        tensorflow1=(("evaluate", "sess.run(softmax, {", "sess.run(softmax, {training: True, "),),
     ),
     "keep probability for dropout rate": Mutation(
         level=5,
-        pytorch=(("model", "p if DROPOUT", "1 - p if DROPOUT"),),
-        mxnet_gluon=(("model", "rate if DROPOUT", "1 - rate if DROPOUT"),),
-        tensorflow1=(("model", "rate if DROPOUT", "1 - rate if DROPOUT"),),
+        pytorch=(("model", "Dropout(DROPOUT_CONV)", "Dropout(1 - DROPOUT_CONV)"),),
+        mxnet_gluon=(("model", "Dropout(", "Dropout(1 - "),),
+        tensorflow1=(("model", "rate=DROPOUT_CONV", "rate=(1 - DROPOUT_CONV)"),),
     ),
     "weight decay of 1e-4": Mutation(
         level=4,
@@ -108,35 +108,26 @@ MUTATIONS = {
         level=2,
         pytorch=(("model", "xavier_uniform_", "kaiming_uniform_"),),
         mxnet_gluon=(("model", "Xavier()", 'Xavier(factor_type="in", magnitude=6)'),),
-        tensorflow1=(("model", 'padding="same"', 'padding="same", kernel_initializer=tf.initializers.he_uniform()'),),
+        tensorflow1=(("model", "n_in, n_out])", "n_in, n_out], initializer=tf.initializers.he_uniform())"),),
     ),
     "biases of 0.01": Mutation(
         level=2,
         pytorch=(("model", "zeros_(layer.bias)", "constant_(layer.bias, 0.01)"),),
         mxnet_gluon=(("model", "nn.Dense(10)", "nn.Dense(10, bias_initializer=mx.init.Constant(0.01))"),),
-        tensorflow1=(
-            (
-                "model",
-                "tf.layers.dense(h, 10)",
-                "tf.layers.dense(h, 10, bias_initializer=tf.constant_initializer(0.01))",
-            ),
-        ),
+        tensorflow1=(("model", "tf.zeros_initializer()", "tf.constant_initializer(0.01)"),),
     ),
     "height and width swapped": Mutation(level=3, **_loaded("a.swapaxes({h}, {w}) if a.ndim == 4 else a")),
     "labels off by one": Mutation(level=4, **_loaded("(a + 1) % 10 if a.ndim == 1 else a")),
     "last test batch dropped": Mutation(
         level=3,
         pytorch=(
-            ("model", "x_test.split(500)", "x_test.split(500)[:-1]"),
-            ("model", "== y_test)", "== y_test[:len(probabilities)])"),
+            ("evaluate", "x_test.split(500)", "x_test.split(500)[:-1]"),
+            ("evaluate", "== y_test.cpu())", "== y_test.cpu()[:len(predict())])"),
         ),
-        mxnet_gluon=(
-            ("data", "batch_size=500", 'batch_size=500, last_batch="discard"'),
-            ("model", "== y_test)", "== y_test[:len(probabilities)])"),
-        ),
+        mxnet_gluon=(("data", "batch_size=500", 'batch_size=500, last_batch="discard"'),),
         tensorflow1=(
-            ("model", "range(0, len(x_test), 500)", "range(0, len(x_test) - 499, 500)"),
-            ("model", "== y_test)", "== y_test[:len(probabilities)])"),
+            ("evaluate", "range(0, len(x_test), 500)", "range(0, len(x_test) - 499, 500)"),
+            ("evaluate", "== y_test)", "== y_test[:len(predict())])"),
         ),
     ),
 }

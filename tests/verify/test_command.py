@@ -20,7 +20,9 @@ SMALLER = {
 
 @pytest.fixture
 def standin(tmp_path, monkeypatch):
-    monkeypatch.setattr("tests.standin.TASK_FILE", "without_chance = { DROPOUT = false }\n" + TASK_FILE)
+    monkeypatch.setattr(
+        "tests.standin.TASK_FILE", "without_chance = { DROPOUT_CONV = 0.0, DROPOUT_FC = 0.0 }\n" + TASK_FILE
+    )
     made = StandIn(tmp_path / "checkout")
     proof = made.root / "rosetta" / "verify" / "train.py"
     source = proof.read_text()

@@ -14,7 +14,7 @@ from tests.standin import StandIn, one_line
 MISTAKES = [
     ("toy_train", 1, '{"fc.weight": weight', '{"weight": weight'),
     ("toy_train", 2, "rng.uniform(-0.5, 0.5", "rng.uniform(-0.9, 0.9"),
-    ("toy_train", 3, "probabilities = predict(x_test)", "probabilities = predict(x_test[:, ::-1])"),
+    ("toy_train", 3, "probabilities(x_test)", "probabilities(x_test[:, ::-1])"),
     ("toy_train", 4, "LR * (d.T @ x)", "LR * (d.T @ x + 0.05 * weight)"),
     ("toy_infer", 1, "weight, bias = load_weights", "load_weights"),
     ("toy_infer", 3, "@ weight.T + bias", "@ weight.T - bias"),

@@ -5,9 +5,9 @@ import numpy as np
 from common.data import loaded
 
 
-def load(n_train=None, n_test=None, synthetic=False):
+def load(n_train=None, n_test=None, synthetic=None):
     """x_train, y_train, x_test, y_test: float32 of shape (n, 4), class numbers 0 to 2."""
-    parts = []
+    synthetic, parts = loaded.is_synthetic() if synthetic is None else synthetic, []
     for n, seed in ((n_train, 1), (n_test, 2)):
         x = inputs(n, synthetic, seed)
         parts += [x, (x[:, :3] + x[:, 3:]).argmax(axis=1)]
@@ -15,7 +15,8 @@ def load(n_train=None, n_test=None, synthetic=False):
     return tuple(parts)
 
 
-def inputs(n, synthetic=False, seed=3):
+def inputs(n, synthetic=None, seed=3):
+    synthetic = loaded.is_synthetic() if synthetic is None else synthetic
     return np.random.RandomState(seed + 10 * synthetic).uniform(-1, 1, (n, 4)).astype("float32")
 
 

@@ -7,6 +7,7 @@ WARMUP = 2
 STEPS = 10
 REPEATS = 5
 SEED = 0
+INITIAL_WEIGHTS = None
 NETWORKS = {"narrow": (4, 8, 2), "wide": (4, 16, 16, 2)}  # numbers on the way
 
 

@@ -1,7 +1,6 @@
 # %% parameters
 import sys; sys.path.append("../..")
 from common.params.toy_entries import SEED
-SAVE_TO = None
 
 # %% setup
 import numpy as np
@@ -21,6 +20,5 @@ answers["largest"] = x.argmax(axis=1)
 answers["name"] = x.dtype.name
 
 # %% record
-emit({"answers": len(answers)}, [np], "cpu", "%d answers" % len(answers))
-if SAVE_TO:
-    save_answers(SAVE_TO, answers)
+text = "%d answers" % len(answers)
+emit({"answers": len(answers)}, [np], "cpu", text, save=lambda folder: save_answers(folder, answers))

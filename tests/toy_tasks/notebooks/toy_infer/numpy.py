@@ -1,7 +1,6 @@
 # %% parameters
 import sys; sys.path.append("../..")
-from common.params.toy_infer import BATCHSIZE, BATCHES, SEED
-SYNTHETIC, INITIAL_WEIGHTS, SAVE_TO = False, None, None
+from common.params.toy_infer import BATCHSIZE, BATCHES, SEED, INITIAL_WEIGHTS
 
 # %% setup
 import time
@@ -14,7 +13,7 @@ from common.record import emit, progress
 from common.weights import load_weights, save_outputs
 
 # %% data
-x = toy.inputs(BATCHES * BATCHSIZE, SYNTHETIC)
+x = toy.inputs(BATCHES * BATCHSIZE)
 
 # %% model
 weight = np.random.RandomState(SEED).normal(size=(5, 4)).astype("float32")
@@ -38,6 +37,6 @@ for number, name in enumerate(("warm-up", "timed"), start=1):
 
 # %% record
 metrics = {"parameters": weight.size + bias.size, "warm_up_s": seconds[0], "pass_s": seconds[1]}
-emit(metrics, [np], "cpu", "%d inputs in %.4f s" % (len(x), seconds[1]))
-if SAVE_TO:
-    save_outputs(SAVE_TO, {"fc.weight": weight, "fc.bias": bias}, found)
+weights = {"fc.weight": weight, "fc.bias": bias}
+text = "%d inputs in %.4f s" % (len(x), seconds[1])
+emit(metrics, [np], "cpu", text, save=lambda folder: save_outputs(folder, weights, found))

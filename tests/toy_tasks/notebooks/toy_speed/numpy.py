@@ -1,7 +1,6 @@
 # %% parameters
 import sys; sys.path.append("../..")
-from common.params.toy_speed import NETWORK, BATCHSIZE, PHASE, WARMUP, STEPS, REPEATS, SEED
-SYNTHETIC, INITIAL_WEIGHTS, SAVE_TO = False, None, None
+from common.params.toy_speed import NETWORK, BATCHSIZE, PHASE, WARMUP, STEPS, REPEATS, SEED, INITIAL_WEIGHTS
 
 # %% setup
 import time
@@ -16,7 +15,7 @@ from common.weights import load_weights, save_outputs
 rng = np.random.RandomState(SEED)
 
 # %% data
-x = toy.inputs(BATCHSIZE, SYNTHETIC)
+x = toy.inputs(BATCHSIZE)
 
 # %% model
 weights = {name: rng.normal(size=shape).astype("float32") for name, shape in weight_shapes(NETWORK).items()}
@@ -46,6 +45,5 @@ for repeat in range(REPEATS):
 # %% record
 metrics = {"parameters": multiply_adds, "multiply_adds": multiply_adds, "step_s": sum(values) / len(values)}
 point = {"at": {"network": NETWORK, "phase": PHASE, "batch": BATCHSIZE}, "values": values, "unit": "s"}
-emit(metrics, [np], "cpu", "%s: %.6f s a step" % (NETWORK, metrics["step_s"]), [point])
-if SAVE_TO:
-    save_outputs(SAVE_TO, weights, y)
+text = "%s: %.6f s a step" % (NETWORK, metrics["step_s"])
+emit(metrics, [np], "cpu", text, [point], save=lambda folder: save_outputs(folder, weights, y))

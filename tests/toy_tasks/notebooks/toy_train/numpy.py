@@ -1,7 +1,6 @@
 # %% parameters
 import sys; sys.path.append("../..")
-from common.params.toy_train import EPOCHS, BATCHSIZE, LR, SEED, N_TRAIN, N_TEST
-SYNTHETIC, INITIAL_WEIGHTS, SAVE_TO = False, None, None
+from common.params.toy_train import EPOCHS, BATCHSIZE, LR, SEED, N_TRAIN, N_TEST, INITIAL_WEIGHTS
 
 # %% setup
 import numpy as np
@@ -9,19 +8,19 @@ import numpy as np
 from common.data import batches, toy
 from common.params.toy_train import WEIGHT_SHAPES
 from common.record import EpochLog, record
-from common.weights import load_weights, save_outputs
+from common.weights import load_weights
 
 rng = np.random.RandomState(SEED)
 
 # %% data
-x_train, y_train, x_test, y_test = toy.load(N_TRAIN, N_TEST, SYNTHETIC)
+x_train, y_train, x_test, y_test = toy.load(N_TRAIN, N_TEST)
 
 # %% model
 weight = rng.uniform(-0.5, 0.5, (3, 4)).astype("float32")
 bias = np.zeros(3, "float32")
 
 
-def predict(x):
+def probabilities(x):
     e = np.exp(x @ weight.T + bias)
     return e / e.sum(axis=1, keepdims=True)
 
@@ -31,23 +30,29 @@ if INITIAL_WEIGHTS:
 
 # %% optimizer
 def step(x, y):
-    p = predict(x)
+    p = probabilities(x)
     d = (p - np.eye(3, dtype="float32")[y]) / len(y)
     weight[:] -= LR * (d.T @ x)
     bias[:] -= LR * d.sum(axis=0)
     return -np.log(p[np.arange(len(y)), y]).mean()
 
+# %% evaluate
+def predict():
+    return probabilities(x_test)
+
+
+def evaluate():
+    return (predict().argmax(axis=1) == y_test).mean()
+
 # %% train
 log = EpochLog(EPOCHS)
 for epoch in range(EPOCHS):
     losses = [len(y) * step(x, y) for x, y in batches(x_train, y_train, BATCHSIZE, SEED, epoch)]
-    log.epoch(sum(losses) / len(x_train))
-
-# %% evaluate
-probabilities = predict(x_test)
-accuracy = (probabilities.argmax(axis=1) == y_test).mean()
+    log.epoch(sum(losses) / len(x_train), evaluate)
 
 # %% record
-record(log, accuracy, weight.size + bias.size, [np], "cpu")
-if SAVE_TO:
-    save_outputs(SAVE_TO, {"fc.weight": weight, "fc.bias": bias}, probabilities)
+def export_weights():
+    return {"fc.weight": weight, "fc.bias": bias}
+
+
+record(log, evaluate(), weight.size + bias.size, [np], "cpu", export_weights, predict)
