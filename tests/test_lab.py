@@ -14,7 +14,7 @@ import nbformat
 import pytest
 
 from rosetta import catalog
-from rosetta.lab import one_a_kernel, register
+from rosetta.lab import lab, one_a_kernel, register
 from rosetta.paths import ENVIRONMENTS
 from rosetta.run.kernels import Kernels
 from tests.standin import TASK
@@ -32,8 +32,22 @@ def test_rows_that_cannot_be_had_are_left_out(tmp_path, capsys, monkeypatch):
     rows = [row.model_copy(update={"imports": ("no_such_framework",)}) for row in one_a_kernel(catalog.load().rows())]
     python = {"all": sys.executable}
     monkeypatch.setattr("rosetta.run.kernels._check_interpreter", lambda *_: None)
-    assert register(rows, Kernels(python), tmp_path / "kernels") == []
+    assert register(rows, Kernels(python), tmp_path / "kernels", {}) == []
     assert capsys.readouterr().out.count("left out: the given interpreter cannot import") == len(rows)
+
+
+def test_notebooks_get_synthetic_data_when_asked(tmp_path, monkeypatch):
+    monkeypatch.setattr("rosetta.lab.FOLDER", tmp_path / "kernels")
+    monkeypatch.setattr("rosetta.run.kernels._check_interpreter", lambda *_: None)
+    monkeypatch.setattr("rosetta.run.environments.Environment.provision", lambda *_, **__: None)
+    monkeypatch.setattr("rosetta.lab.subprocess.call", lambda *_, **__: 0)
+    row = next(row for row in catalog.load().rows() if not row.variant)
+    row = row.model_copy(update={"imports": ("sys",)})
+    monkeypatch.setattr("rosetta.catalog.Catalog.select", lambda *_: [row])
+    for asked in (True, False):
+        assert lab([], None, Kernels({"all": sys.executable}), [], synthetic=asked) == 0
+        (spec,) = (tmp_path / "kernels").glob("kernels/*/kernel.json")
+        assert (json.loads(spec.read_text())["env"].get("ROSETTA_DATA") == "synthetic") == asked
 
 
 def test_none_left_is_an_error(standin):

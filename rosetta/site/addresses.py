@@ -1,15 +1,17 @@
 """Where everything is on the site. Addresses start at its root unless they are made ``relative`` to a page."""
 
+import re
 from pathlib import Path
 from urllib.parse import quote
 
 from rosetta import markdown, records
 from rosetta.catalog import Row
-from rosetta.paths import NOTEBOOKS, RESULTS, ROOT
+from rosetta.paths import ENVIRONMENTS, NOTEBOOKS, RESULTS, ROOT
 from rosetta.records import Record
 from rosetta.report.tables import Executed
 
 INDEX, OVERVIEW, PROOF = "index.html", "results.html", "docs/same-network.html"
+BUILT = ROOT / "site"  # where the site is written unless another folder is named
 OF_TASKS = ("compare", "concepts", "network", "results", "conformance")  # folders that hold a page a task
 
 
@@ -18,11 +20,10 @@ def of_task(folder: str, task: str) -> str:
     return f"{folder}/{task}.html"
 
 
-def compare(task: str, names: list[str] | None = None, role: str | None = None) -> str:
-    """The compare page, or these columns at one step of it."""
-    chosen = "+".join(quote(name, safe="") for name in names or [])
-    fragment = chosen + (f"/{role}" if role else "")
-    return of_task("compare", task) + (f"#{fragment}" if fragment else "")
+def compare(task: str, names: list[str], place: str | None = None) -> str:
+    """These columns of the compare page. place: a step, or a concept whose lines are marked."""
+    chosen = "+".join(quote(name, safe="") for name in names)
+    return of_task("compare", task) + f"#{chosen}" + (f"/{place}" if place else "")
 
 
 def framework(task: str, key: str) -> str:
@@ -33,9 +34,24 @@ def notebook(task: str, key: str) -> str:
     return f"notebooks/{task}/{key}.ipynb"
 
 
+def download(task: str, suffix: str) -> str:
+    """All records of a task as one file: csv or json."""
+    return f"results/{task}.{suffix}"
+
+
+def slug(text: str) -> str:
+    """A text as an element's id."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+
+
 def code(task: str, key: str) -> str:
     """What the compare page loads of a program."""
     return f"code/{task}/{key}.js"
+
+
+def outputs(task: str, name: str) -> str:
+    """What the compare page loads of a row's executed copy."""
+    return f"outputs/{task}/{name}.js"
 
 
 def record(of: Record, suffix: str = ".json") -> str:
@@ -62,7 +78,10 @@ def of_target(target: Row | Record | Executed | str | None) -> str | None:
 
 def of_file(file: Path) -> str | None:
     """The page that a file of the repository became, from the root of the site; None for most."""
+    if file.is_relative_to(BUILT):  # a page by its own address, which holds in a checkout once the site is built
+        return file.relative_to(BUILT).as_posix()
     fixed = {ROOT / "README.md": INDEX, ROOT / "docs" / "README.md": INDEX, ROOT / "results.md": OVERVIEW}
+    fixed[ENVIRONMENTS / "README.md"] = "docs/environments.html"
     folders = {RESULTS: "results", RESULTS / "conformance": "conformance", ROOT / "docs": "docs"}
     if file in fixed:
         return fixed[file]

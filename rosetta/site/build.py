@@ -13,7 +13,7 @@ from rosetta.catalog import Catalog
 from rosetta.errors import RosettaError
 from rosetta.measure.tables import PAGE as SPEED
 from rosetta.measure.tables import Tables
-from rosetta.paths import RESULTS, ROOT
+from rosetta.paths import ENVIRONMENTS, RESULTS, ROOT
 from rosetta.report.tables import Cell
 from rosetta.site import addresses, frameworks, results, task_pages
 from rosetta.site.content import TaskContent
@@ -25,21 +25,21 @@ ASSETS = Path(__file__).resolve().parent / "assets"
 MARK = ".rosetta-site"  # in a folder that holds a site, so that no other folder is ever emptied
 
 
-def write(out: Path, folder: Path, repository: str | None) -> Path:
+def write(out: Path, folder: Path, repository: str | None, branch: str | None = None) -> Path:
     """Write the site of the records below ``folder``; an earlier one at ``out`` is replaced once the new one is whole.
 
-    repository: its address on the web, or None for that of the checkout's ``origin``. Returns the path of the first page.
+    repository: its address on the web, or None for that of the checkout's ``origin``. branch: the one that the site is
+    published from, if it is one of GitHub. Returns the path of the first page.
     """
     catalog = catalogs.load()
     every = [record for _, record in records.read_all(folder)]
     contents = [TaskContent.of(catalog, key, every, _badges(catalog, key, folder)) for key in catalog.tasks]
     with _replaced(out) as new:
-        pages = Pages(
-            new, repository or home(_git("remote", "get-url", "origin")), _git("rev-parse", "--short", "HEAD")
-        )
+        repository = repository or home(_git("remote", "get-url", "origin"))
+        pages = Pages(new, repository, _git("rev-parse", "--short", "HEAD"), branch)
         shutil.copytree(ASSETS, new / "assets")
         for content in contents:
-            task_pages.write_compare(pages, content)
+            task_pages.write_compare(pages, content, folder)
             task_pages.write_concepts(pages, content)
             task_pages.write_network(pages, content)
             for key in content.frameworks:
@@ -52,8 +52,8 @@ def write(out: Path, folder: Path, repository: str | None) -> Path:
         results.write(pages, contents)
         documents = [
             _document(pages, file, file.read_text(encoding="utf-8"), "Proof" if file.stem == "same-network" else "")
-            for file in sorted((ROOT / "docs").glob("*.md"))
-            if file.name != "README.md"  # the pages' index
+            for file in [*sorted((ROOT / "docs").glob("*.md")), ENVIRONMENTS / "README.md"]
+            if file.is_file() and file != ROOT / "docs" / "README.md"  # the pages' index
         ]
         documents.append(_document(pages, RESULTS / SPEED, Tables(catalog, every, folder).text()))
         pages.write(addresses.INDEX, "index.html", NAME, "Tasks", contents=contents, documents=documents)

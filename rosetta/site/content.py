@@ -15,12 +15,15 @@ from rosetta.site.concepts import Concept
 from rosetta.site.programs import Program
 from rosetta.tasks import Task
 
+COLUMNS = 2  # that a comparison begins with
+
 
 @dataclass
 class TaskContent:
     task: Task
     frameworks: dict[str, Framework]  # those with a notebook of this task, in the catalog's order
     rows: list[Row]  # that can run
+    first: list[str]  # names of the rows that a comparison begins with
     results: TaskResults
     badges: dict[str, Cell]  # by row name, of what was verified
     constants: dict[str, str]  # name -> the comment behind it
@@ -31,7 +34,8 @@ class TaskContent:
         rows = catalog.rows(key)
         frameworks = {row.framework: catalog.frameworks[row.framework] for row in rows}
         results = TaskResults.of(catalog, key, records)
-        return cls(catalog.task(key), frameworks, rows, results, badges, _constants(_params(key)))
+        first = catalog.first(key, COLUMNS)
+        return cls(catalog.task(key), frameworks, rows, first, results, badges, _constants(_params(key)))
 
     @property
     def key(self) -> str:

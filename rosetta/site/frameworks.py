@@ -12,7 +12,7 @@ from rosetta.records import Record
 from rosetta.report import tables
 from rosetta.run import environments
 from rosetta.run.environments import Environment
-from rosetta.site import addresses, executed
+from rosetta.site import addresses, executed, standalone
 from rosetta.site.content import TaskContent
 from rosetta.site.pages import Pages
 from rosetta.site.programs import REFERENCE
@@ -26,8 +26,8 @@ def write(pages: Pages, content: TaskContent, key: str, others: list[TaskContent
     """others: the tasks that have a page of this framework too. folder: where the records lie."""
     framework, program, rows = content.frameworks[key], content.programs[key], content.of_framework(key)
     href, notebook = addresses.framework(content.key, key), addresses.notebook(content.key, key)
-    pages.save(notebook, program.path.read_text(encoding="utf-8"))
-    shown = _most_telling([record for record in content.results.records if record.framework == key])
+    pages.save(notebook, standalone.text(rows[0], pages.repository, pages.commit))
+    shown = most_telling([record for record in content.results.records if record.framework == key])
     pages.write(
         href,
         "framework.html",
@@ -38,6 +38,7 @@ def write(pages: Pages, content: TaskContent, key: str, others: list[TaskContent
         program=program,
         environments=_installed(rows),
         notebook=notebook,
+        colab=pages.colab and standalone.hosted(rows[0]) and pages.colab + notebook,
         comparisons=_comparisons(content, rows),
         others=others,
         records=tables.of_framework(content.results, key),
@@ -82,7 +83,7 @@ def _executed(pages: Pages, content: TaskContent, record: Record, folder: Path, 
     return executed.body(notebook, lambda text: pages.markup(text, content.task.folder, href))
 
 
-def _most_telling(own: list[Record]) -> Record | None:
+def most_telling(own: list[Record]) -> Record | None:
     """Of the runs that left an executed notebook the longest on real data, and of those the newest."""
     return max(
         (record for record in own if record.status == "ok" and record.notebook.executed),

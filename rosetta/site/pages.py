@@ -26,11 +26,14 @@ def home(remote: str | None) -> str | None:
 class Pages:
     """The site below ``out``. repository: address of its home on the web, for links to files that are no page.
 
+    branch: of the repository, the one that the site is published from; ``colab`` is what opens a notebook of it, or None.
     All templates have ``site``, ``to`` (the addresses, from the root of the site) and ``lines`` (of Python, as HTML).
     """
 
-    def __init__(self, out: Path, repository: str | None, commit: str | None):
-        self.out, self.repository = out, repository
+    def __init__(self, out: Path, repository: str | None, commit: str | None, branch: str | None = None):
+        self.out, self.repository, self.commit = out, repository, commit
+        found = GITHUB.match(repository or "") if branch else None
+        self.colab = found and f"https://colab.research.google.com/github/{found['name']}/blob/{branch}/"
         self._templates = Environment(
             loader=PackageLoader("rosetta.site"),
             autoescape=True,
@@ -38,9 +41,7 @@ class Pages:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        found = GITHUB.match(repository or "")
-        colab = f"https://colab.research.google.com/github/{found['name']}/blob/main/" if found else None
-        site = {"name": NAME, "navigation": NAVIGATION, "repository": repository, "commit": commit, "colab": colab}
+        site = {"name": NAME, "navigation": NAVIGATION, "repository": repository, "commit": commit}
         self._templates.globals |= {"site": site, "to": addresses, "lines": highlight.lines}
 
     def write_of_task(self, folder: str, content: TaskContent, **context: Any) -> None:

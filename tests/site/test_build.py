@@ -12,7 +12,7 @@ import pytest
 from rosetta.errors import RosettaError
 from rosetta.kinds import KINDS
 from rosetta.paths import COMMON, NOTEBOOKS, RESULTS, ROOT
-from rosetta.site import addresses, build, concepts, executed, highlight, programs, prose
+from rosetta.site import addresses, build, calls, concepts, executed, highlight, programs, prose
 from tests import toys
 from tests.site.browser import Reader
 from tests.standin import TASK as STANDIN
@@ -161,6 +161,7 @@ def test_notebooks_of_every_kind_are_cut_by_its_roles(kind, tmp_path):
     program = programs.notebook(tmp_path / "x.ipynb", kind)
     assert [section.role for section in program.sections] == roles and program.intro == "intro"
     assert [section.code for section in program.sections] == [f"x = {number}" for number in range(len(roles))]
+    assert kind.core in kind.names
     many = {role.name for role in kind.roles if role.many}
     assert all(("Heading" in section.note) == (section.role in many) for section in program.sections)
 
@@ -224,6 +225,12 @@ def test_executed_notebook_fetches_nothing_and_its_links_are_relinked(tmp_path):
     assert "example.org/a.png" not in html and 'href="https://example.org"' in html and 'href="../a.html"' in html
 
 
+def test_calls_are_told_apart_by_their_last_name_and_arguments():
+    code = "x = nn.Conv2d(\n    3, kernel_size=(3,3))\nprint(len(x.Sum()))"
+    assert calls.calls(code) == [("conv2d", "3, kernel_size=(3, 3)", 0, 1), ("sum", "", 2, 2)]
+    assert calls.calls("%matplotlib inline") == []
+
+
 def test_folder_with_something_else_is_left_alone(tmp_path):
     (tmp_path / "thesis.tex").touch()
     with pytest.raises(RosettaError, match="is not empty and holds no earlier site: name another folder with --to"):
@@ -239,10 +246,3 @@ def test_failure_leaves_the_earlier_site(tmp_path, monkeypatch):
         build.write(tmp_path / "site", tmp_path / "results", None)
     assert (tmp_path / "site" / "index.html").stat().st_mtime_ns == before
     assert [file.name for file in tmp_path.iterdir()] == ["site"]
-
-
-def test_repository_gives_links_to_it(tmp_path):
-    build.write(tmp_path / "site", tmp_path / "results", "https://github.com/someone/stone")
-    page = (tmp_path / "site" / "frameworks" / TASK / "flax.html").read_text()
-    assert f"https://colab.research.google.com/github/someone/stone/blob/main/notebooks/{TASK}/flax.ipynb" in page
-    assert f"https://github.com/someone/stone/blob/main/notebooks/{TASK}/flax.ipynb" in page

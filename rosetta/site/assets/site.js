@@ -28,6 +28,13 @@ sizeButton.addEventListener("click", () => {
 });
 showTheme();
 
+// ---- The link that skips the navigation: the address stays, since pages keep in it what they show
+
+document.querySelector(".skip").addEventListener("click", (event) => {
+  event.preventDefault();
+  document.querySelector("#main").focus();
+});
+
 // ---- Copying
 
 document.addEventListener("click", async (event) => {
@@ -56,38 +63,38 @@ async function copied(text) {
 // ---- Tables
 
 for (const table of document.querySelectorAll("table.sortable")) {
+  Array.from(table.tBodies[0].rows).forEach((row, place) => { row.dataset.place = place; });
   table.querySelectorAll("thead th").forEach((heading, column) => {
     const button = document.createElement("button");
     button.append(...heading.childNodes);
     heading.append(button);
-    button.addEventListener("click", () => sort(table, heading, column));
+    button.addEventListener("click", () => {
+      const down = heading.getAttribute("aria-sort") === "ascending";
+      sortTable(table, column, down);
+      table.dispatchEvent(new CustomEvent("sorted", { bubbles: true, detail: { column, down } }));
+    });
   });
 }
 
-function sort(table, heading, column) {
-  const down = heading.getAttribute("aria-sort") === "ascending";
-  for (const other of heading.parentElement.children) other.removeAttribute("aria-sort");
-  heading.setAttribute("aria-sort", down ? "descending" : "ascending");
-  const body = table.tBodies[0];
+function sortTable(table, column, down) {
+  const headings = table.tHead.rows[0].cells;
+  for (const other of headings) other.removeAttribute("aria-sort");
+  headings[column].setAttribute("aria-sort", down ? "descending" : "ascending");
   const key = (row) => row.cells[column].dataset.value ?? row.cells[column].textContent.trim();
-  const rows = Array.from(body.rows).sort((one, other) => {
+  arrange(table, (one, other) => {
     const [a, b] = [key(one), key(other)];
     if (a === "" || b === "") return (a === "") - (b === "");          // what is missing stays last
     const order = isNaN(a) || isNaN(b) ? a.localeCompare(b) : a - b;
     return down ? -order : order;
   });
-  body.append(...rows);
 }
 
-for (const input of document.querySelectorAll("input[data-filters]")) {
-  const tables = document.querySelectorAll(input.dataset.filters);
-  input.addEventListener("input", () => {
-    const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
-    for (const table of tables) {
-      for (const row of table.tBodies[0].rows) {
-        const text = row.textContent.toLowerCase();
-        row.hidden = !words.every((word) => text.includes(word));
-      }
-    }
-  });
+// Back to the order that the page came with.
+function unsortTable(table) {
+  for (const heading of table.tHead.rows[0].cells) heading.removeAttribute("aria-sort");
+  arrange(table, (one, other) => one.dataset.place - other.dataset.place);
+}
+
+function arrange(table, order) {
+  table.tBodies[0].append(...Array.from(table.tBodies[0].rows).sort(order));
 }

@@ -1,0 +1,82 @@
+// What stands in the columns: one article for each framework and step, and the heads above them.
+"use strict";
+
+function make(tag, properties, ...children) {
+  const element = Object.assign(document.createElement(tag), properties);
+  element.append(...children);
+  return element;
+}
+
+// One framework's part of a step. Its title, and the note, code and output of each section, lie in the rows of the grid around it.
+function cell(column, heading) {
+  const { row, sections } = column;
+  const title = make("h3", { className: "title" }, make("a", { href: row.page, textContent: row.title }));
+  const article = make("article", {}, title);
+  if (!sections.length) article.append(inRow(2, make("p", { className: "note", textContent: "No counterpart." })));
+  else title.append(copyButton(`Copy ${column.step} of ${row.title}`));
+  sections.forEach((section, place) => {
+    article.append(
+      inRow(3 * place + 2, make("div", { className: "note", innerHTML: section.note })),
+      inRow(3 * place + 3, code(linesOf(column, place), `${row.title}: ${heading}`)),
+      inRow(3 * place + 4, make("div", { className: "output" })));
+  });
+  return article;
+}
+
+function inRow(number, element) {
+  element.style.gridRow = number;
+  return element;
+}
+
+function copyButton(label) {
+  const button = make("button", { className: "copy", type: "button", textContent: "Copy" });
+  button.setAttribute("aria-label", label);
+  return button;
+}
+
+function code(lines, label) {
+  const box = make("pre", { className: "code", tabIndex: 0 });
+  box.setAttribute("role", "region");
+  box.setAttribute("aria-label", label);
+  for (const html of lines) {
+    const line = make("span", { className: "line", innerHTML: html });
+    if (!line.textContent.trimStart().startsWith("#")) line.classList.add("tailed");
+    for (const mark of line.querySelectorAll(".p")) {                   // where a line had better break
+      if (/[([]$/.test(mark.textContent)) mark.after(make("wbr", {}));
+    }
+    line.style.setProperty("--indent", Math.min(line.textContent.search(/\S|$/), 12));
+    box.append(line);
+  }
+  return box;
+}
+
+// What the executed copy printed at a step, below the code that printed it.
+function fillOutputs(article, column, outputs) {
+  const cells = (outputs && outputs.steps[column.step]) || [];
+  article.querySelectorAll(".output").forEach((box, place) => {
+    const printed = cells[place];
+    if (!printed || !printed.text) return box.replaceChildren();
+    const words = printed.same ? "Output" : "Output of an earlier version of this cell";
+    const about = make("p", { className: "quiet" }, `${words}: `, make("a", { href: outputs.page, textContent: outputs.about }));
+    return box.replaceChildren(about, make("pre", { textContent: printed.text }));
+  });
+}
+
+// The heads: a choice for each column. chosen(names) is called with the new columns.
+function heads(names, rows, chosen) {
+  return names.map((name, place) => {
+    const select = document.querySelector("#options").content.firstElementChild.cloneNode(true);
+    select.value = name;
+    select.setAttribute("aria-label", `Column ${place + 1}`);
+    for (const option of select.options) option.disabled = option.value !== name && names.includes(option.value);
+    select.addEventListener("change", () => chosen(names.with(place, select.value)));
+    const head = make("span", { className: "head" }, select);
+    if (names.length > 1) {
+      const remove = make("button", { type: "button", textContent: "×" });
+      remove.setAttribute("aria-label", `Remove ${rows.get(name).title}`);
+      remove.addEventListener("click", () => chosen(names.toSpliced(place, 1)));
+      head.append(remove);
+    }
+    return head;
+  });
+}

@@ -1,0 +1,151 @@
+"""The tables of the results in a browser: sorted, filtered, compared with the best; the address says what is shown."""
+
+import csv
+import io
+import json
+
+import pytest
+
+from rosetta import records
+from rosetta.paths import RESULTS
+from tests.test_report import CATALOG, TASK
+
+MAIN = f"#main-{TASK}"
+
+
+def names(page, table: str = MAIN) -> list[str]:
+    return page.locator(f"{table} tbody tr:visible th").all_inner_texts()
+
+
+def values(page, column: int, table: str = MAIN) -> list[float | None]:
+    read = "cells => cells.map(cell => cell.dataset.value ? Number(cell.dataset.value) : null)"
+    return page.locator(f"{table} tbody tr:visible > :nth-child({column + 1})").evaluate_all(read)
+
+
+def texts(page, column: int, table: str = MAIN) -> list[str]:
+    return page.locator(f"{table} tbody tr:visible > :nth-child({column + 1})").all_inner_texts()
+
+
+@pytest.mark.parametrize("href", ["results.html", f"results/{TASK}.html"])
+def test_table_stands_before_what_it_means(reader, screenshot, href):
+    page = reader.open(href)
+    top = lambda selector: page.locator(selector).bounding_box()["y"]  # noqa: E731
+    assert top(f"{MAIN} tbody") < 450, "within the first screen"
+    assert top(MAIN) < top("#meaning") < page.locator("body").bounding_box()["height"]
+    screenshot(page)
+
+
+def test_headings_look_as_if_they_sort_and_do(reader):
+    page = reader.open("results.html")
+    heading = page.locator(f"{MAIN} thead th").nth(5)
+    mark = "button => getComputedStyle(button, '::after').content"
+    button, before = heading.get_by_role("button"), values(page, 5)
+    assert "\u2195" in button.evaluate(mark)
+    button.click()
+    seconds = values(page, 5)
+    there = [one for one in seconds if one is not None]
+    assert there == sorted(there) and seconds[: len(there)] == there, "missing figures come last"
+    assert "\u25b2" in button.evaluate(mark) and page.url.endswith(f"#sort=main-{TASK}.5.up")
+    button.click()
+    assert page.locator("th[aria-sort=descending]").count() == 1 and values(page, 5)[0] == there[-1]
+    page.reload()
+    assert values(page, 5)[0] == there[-1], "the address keeps it"
+    page.go_back()
+    page.go_back()
+    assert values(page, 5) == before
+
+
+def test_placeholder_is_an_example_that_works(reader):
+    page = reader.open("results.html")
+    box = page.get_by_label("Filter rows")
+    every = len(names(page))
+    box.type(box.get_attribute("placeholder"))
+    assert 1 <= len(names(page)) < every
+    box.fill("keras jax")
+    assert names(page) == ["Keras on JAX"] and page.url.endswith("#filter=keras%20jax")
+    box.fill("")
+    assert len(names(page)) == every
+
+
+def test_search_without_a_hit_says_so(reader, screenshot):
+    page = reader.open("results.html")
+    page.get_by_label("Filter rows").fill("nonesuch")
+    assert names(page) == [] and page.locator("#status").inner_text() == "No row has “nonesuch”."
+    screenshot(page)
+    page.get_by_label("Filter rows").fill("pytorch")
+    assert page.locator("#status").inner_text() == ""
+
+
+def test_frameworks_are_chosen_by_boxes(reader):
+    page = reader.open("results.html#frameworks=pytorch+flax")
+    assert {name.partition(",")[0] for name in names(page)} == {"PyTorch", "PyTorch 1", "Flax"}
+    page.get_by_role("checkbox", name="Flax").uncheck()
+    page.wait_for_url("**/results.html#frameworks=pytorch")
+    assert not any("Flax" in name for name in names(page))
+    page.get_by_role("button", name="All").click()
+    assert page.url.endswith("results.html") and len(names(page)) == len(CATALOG.shown(TASK))
+
+
+def test_factor_to_the_best_of_the_rows_shown(reader, screenshot):
+    page = reader.open(f"results/{TASK}.html#frameworks=pytorch+flax")
+    figures, seconds = texts(page, 3), values(page, 3)
+    page.get_by_role("radio", name="Factor to the best").check()
+    assert page.url.endswith("#frameworks=pytorch+flax&show=factor")
+    best = min(one for one in seconds if one is not None)
+    assert texts(page, 3) == ["" if one is None else f"{one / best:.2f}" for one in seconds]
+    accuracies = values(page, 2)
+    best = max(one for one in accuracies if one is not None)
+    assert texts(page, 2) == ["" if one is None else f"{best / one:.2f}" for one in accuracies]
+    steps = [place for place, one in enumerate(texts(page, 3)) if one]
+    cells = page.locator(f"{MAIN} tbody tr:visible > :nth-child(4)")
+    colours = {
+        float(texts(page, 3)[at]): cells.nth(at).evaluate("c => getComputedStyle(c).backgroundColor") for at in steps
+    }
+    assert len({colours[min(colours)], colours[max(colours)]}) == 2
+    screenshot(page)
+    page.get_by_role("radio", name="Figures").check()
+    assert texts(page, 3) == figures
+
+
+@pytest.mark.parametrize(
+    "fragment", ["frameworks=nonesuch", "sort=x.99.up&show=nothing", "filter=%E0%A4%A", "main", "="]
+)
+def test_wrong_address_is_no_error(reader, fragment):
+    page = reader.open(f"results.html#{fragment}")
+    assert names(page) or page.locator("#status").inner_text()
+
+
+def test_figures_lead_to_the_executed_page_and_that_to_the_record(reader):
+    page = reader.open("results.html")
+    page.get_by_role("link", name="77.47 %").first.click()
+    page.wait_for_url(f"**/records/amd-epyc-2-cores/{TASK}/full/pytorch.html")
+    assert "epoch 10/10" in page.locator(".executed").inner_text()
+    assert page.get_by_role("link", name="Record", exact=True).get_attribute("href") == "pytorch.json"
+
+
+def test_devices_have_short_names(reader):
+    page = reader.open(f"results/{TASK}.html")
+    shown = page.locator("table:not([id^=main]) tbody td:nth-child(3)").all_inner_texts()
+    assert "GPU" in shown and "CPU" in shown and not any("device" in one.lower() for one in shown)
+
+
+def test_records_as_files(reader, site):
+    page = reader.open("results.html")
+    files = {}
+    for kind in ("CSV", "JSON"):
+        link = page.get_by_role("link", name=f"{kind} of all records").first
+        assert link.get_attribute("download") is not None
+        files[kind] = (site / link.get_attribute("href")).read_text(encoding="utf-8")
+    lines, entries = list(csv.DictReader(io.StringIO(files["CSV"]))), json.loads(files["JSON"])
+    shown = [record for record in (one for _, one in records.read_all(RESULTS)) if record.task == TASK]
+    assert len(lines) == len(entries) <= len(shown)
+    (entry,) = [one for one in entries if one["record"] == f"records/amd-epyc-2-cores/{TASK}/full/pytorch.json"]
+    (line,) = [one for one in lines if one["record"] == entry["record"]]
+    assert float(line["accuracy"]) == entry["accuracy"] and len(entry["loss"]) == 10
+    assert (site / entry["record"]).is_file()
+
+
+def test_every_chart_names_its_axes(site):
+    for file in (site / "pictures").glob("*.svg"):
+        labels = {"framework", "epoch"} if file.stem.endswith("curves") else {"framework"}
+        assert any(f">{label}</text>" in file.read_text() for label in labels), file.name
