@@ -10,17 +10,25 @@ from rosetta import lock
 from rosetta.errors import RosettaError
 from rosetta.measure import cli as measuring
 from rosetta.options import (
+    BatchOption,
+    BranchOption,
     BuildOption,
-    Count,
+    ClusterOption,
     DataOption,
+    EpochsOption,
     GpusOption,
     JobsOption,
     Names,
     OutOption,
     PythonOption,
+    RepositoryOption,
+    SeedOption,
     SetOption,
     SyntheticOption,
     TaskOption,
+    TestOption,
+    TimeoutOption,
+    TrainOption,
     constants,
 )
 
@@ -41,15 +49,12 @@ app.command()(measuring.sweep)
 
 @app.callback(invoke_without_command=True)
 def default(
-    context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Tell the version and the commit.")] = False,
 ) -> None:
     if version:
         from rosetta import commands
 
         print(commands.version())
-    elif context.invoked_subcommand is None:
-        run()
 
 
 @app.command()
@@ -57,22 +62,22 @@ def run(
     names: Names = None,
     task: TaskOption = None,
     preset: Annotated[
-        str | None, typer.Option(help="smoke, quick or full; full where there is a GPU, quick where there is none.")
+        str | None,
+        typer.Option(
+            metavar="NAME", help="smoke, quick or full; full where there is a GPU, quick where there is none."
+        ),
     ] = None,
-    epochs: Annotated[int | None, Count] = None,
-    train_size: Annotated[int | None, Count] = None,
-    test_size: Annotated[int | None, Count] = None,
-    batch_size: Annotated[int | None, Count] = None,
-    seed: Annotated[int | None, typer.Option(min=0)] = None,
+    epochs: EpochsOption = None,
+    train_size: TrainOption = None,
+    test_size: TestOption = None,
+    batch_size: BatchOption = None,
+    seed: SeedOption = None,
     set_: SetOption = None,
     seeds: Annotated[int, typer.Option(min=1, help="Run every row so many times, each with another seed.")] = 1,
     data_dir: DataOption = None,
     synthetic: SyntheticOption = False,
     out: OutOption = None,
-    timeout: Annotated[
-        float | None,
-        typer.Option(min=1, help="Seconds after which a run is stopped; ten times its estimate when not given."),
-    ] = None,
+    timeout: TimeoutOption = None,
     python: PythonOption = None,
     build: BuildOption = None,
     gpus: GpusOption = None,
@@ -82,13 +87,7 @@ def run(
         int | None,
         typer.Option(min=1, help="Runs at a time, of --preset smoke alone: timed runs never share a device."),
     ] = None,
-    cluster: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ADDRESS|FILE",
-            help="Let the workers of a Dask cluster do the runs: its scheduler's address (tcp://host:8786) or file (.json).",
-        ),
-    ] = None,
+    cluster: ClusterOption = None,
 ) -> None:
     """Run notebooks, one child process each, and write results.md."""
     from rosetta import running
@@ -156,8 +155,8 @@ def crossload(
     task: TaskOption = None,
     data_dir: DataOption = None,
     synthetic: SyntheticOption = False,
-    train_size: Annotated[int | None, Count] = None,
-    test_size: Annotated[int | None, Count] = None,
+    train_size: TrainOption = None,
+    test_size: TestOption = None,
     out: OutOption = None,
     python: PythonOption = None,
     build: BuildOption = None,
@@ -213,7 +212,7 @@ def report(
     """Write results.md, its pages and the tables in other pages from what earlier commands have kept."""
     from rosetta import commands
 
-    commands.write_report(out, pictures)
+    commands.write_report(out, pictures, typer.main.get_command(app))
 
 
 @app.command()
@@ -226,6 +225,7 @@ def lab(
         int | None, typer.Option(min=1, max=65535, help="Where JupyterLab listens; 8888 or the next.")
     ] = None,
     browser: Annotated[bool, typer.Option(help="Open a browser.")] = True,
+    synthetic: SyntheticOption = False,
 ) -> None:
     """Open JupyterLab with a kernel for every framework; makes the environments that they need."""
     from rosetta import lab as work
@@ -233,7 +233,7 @@ def lab(
 
     given = kernels.chosen(python or [], build or [])
     options = [*([f"--port={port}"] if port else []), *([] if browser else ["--no-browser"])]
-    raise typer.Exit(work.lab(names or [], task, given, options))
+    raise typer.Exit(work.lab(names or [], task, given, options, synthetic))
 
 
 @app.command()
@@ -243,17 +243,13 @@ def site(
         typer.Option(file_okay=False, metavar="DIR", help="Where to write it; an earlier site there is replaced."),
     ] = Path("site"),
     out: OutOption = None,
-    repository: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URL", help="The checkout's home on the web, for links to it; git's origin when not given."
-        ),
-    ] = None,
+    repository: RepositoryOption = None,
+    branch: BranchOption = None,
 ) -> None:
     """Write the site to read frameworks side by side: static pages that need no server."""
     from rosetta import commands
 
-    commands.write_site(to, out, repository)
+    commands.write_site(to, out, repository, branch)
 
 
 @app.command()
@@ -285,10 +281,10 @@ def watch(
 
 
 def completed(arguments: list[str]) -> list[str]:
-    """The arguments with the command ``run``, which may be left out before its options."""
-    if arguments and arguments[0].startswith("-") and arguments[0] not in ("-h", "--help", "--version"):
-        return ["run", *arguments]
-    return arguments
+    """The arguments with the command ``run``, which may be left out."""
+    if arguments and (arguments[0] in ("-h", "--help", "--version") or not arguments[0].startswith("-")):
+        return arguments
+    return ["run", *arguments]
 
 
 def main() -> None:

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from rosetta import catalog, records
+from rosetta import catalog, manual, records
 from rosetta.compare import changes, sources
 from rosetta.compare.comparison import FACTOR, WORSE, compare
 from rosetta.errors import RosettaError
@@ -44,8 +44,8 @@ def list_rows(task: str | None, kernels: Kernels) -> None:
     Console().print(table)
 
 
-def write_report(out: Path | None, draw: bool) -> None:
-    """Write the pages anew from what is on disk, and draw the pictures where asked to."""
+def write_report(out: Path | None, draw: bool, command_line) -> None:
+    """Write the pages anew from what is on disk, and draw the pictures where asked to. command_line: as typer makes it."""
     from rosetta.measure.tables import Tables  # here, because these bring NumPy
     from rosetta.verify import page
 
@@ -57,17 +57,18 @@ def write_report(out: Path | None, draw: bool) -> None:
     files += [page.write(known, key, results) for key in known.tasks]
     files += Tables(known, [record for _, record in records.read_all(results)], results).write()
     files += pages.write(known, results)  # after those that it links to
-    files += written.write(known) if results == RESULTS else []
+    if results == RESULTS:
+        files += [*written.write(known), manual.write(command_line)]
     for file in files:
         print(portable(str(file)))
 
 
-def write_site(to: Path, out: Path | None, repository: str | None) -> None:
+def write_site(to: Path, out: Path | None, repository: str | None, branch: str | None) -> None:
     """Write the site of the records below ``out``."""
     with needs_extra("site"):
         from rosetta.site import build
     started = time.perf_counter()
-    first = build.write(to.absolute(), out.absolute() if out else RESULTS, repository)
+    first = build.write(to.absolute(), out.absolute() if out else RESULTS, repository, branch)
     print(f"{portable(str(first))}, in {time.perf_counter() - started:.1f} s")
 
 

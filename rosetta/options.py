@@ -1,12 +1,14 @@
 """Options that several commands of the command line share."""
 
 import ast
+import os
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from rosetta.errors import RosettaError
+from rosetta.paths import DATA, SYNTHETIC
 
 Names = Annotated[
     list[str] | None,
@@ -40,7 +42,22 @@ DataOption = Annotated[
     Path | None, typer.Option(help="Folder with the extracted data set, instead of ROSETTA_DATA or the cache.")
 ]
 SyntheticOption = Annotated[
-    bool, typer.Option("--synthetic", help="Use generated stand-in data; marked so everywhere.")
+    bool,
+    typer.Option(
+        "--synthetic",
+        callback=lambda given: given or os.environ.get(DATA) == SYNTHETIC,
+        help="Use generated stand-in data, as ROSETTA_DATA=synthetic does; marked so everywhere.",
+    ),
+]
+RepositoryOption = Annotated[
+    str | None,
+    typer.Option(metavar="URL", help="The checkout's home on the web, for links to it; git's origin when not given."),
+]
+BranchOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME", help="GitHub's branch that the site is published from: notebooks of it open in Colab."
+    ),
 ]
 GpusOption = Annotated[
     str | None,
@@ -57,7 +74,22 @@ SetOption = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="NAME=VALUE", help="Any constant of the task, such as LR=0.1; may be repeated."),
 ]
-Count = typer.Option(min=1)
+TimeoutOption = Annotated[
+    float | None,
+    typer.Option(min=1, help="Seconds after which a run is stopped; ten times its estimate when not given."),
+]
+ClusterOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ADDRESS|FILE",
+        help="Let the workers of a Dask cluster do the runs: its scheduler's address (tcp://host:8786) or file (.json).",
+    ),
+]
+EpochsOption = Annotated[int | None, typer.Option(min=1, help="Training epochs, instead of the preset's.")]
+TrainOption = Annotated[int | None, typer.Option(min=1, help="Training examples, instead of the preset's.")]
+TestOption = Annotated[int | None, typer.Option(min=1, help="Test examples, instead of the preset's.")]
+BatchOption = Annotated[int | None, typer.Option(min=1, help="Examples a step, instead of the task's.")]
+SeedOption = Annotated[int | None, typer.Option(min=0, help="Instead of the task's: weights, order and dropout.")]
 
 
 def assignments(option: str, texts: list[str], form: str = "NAME=VALUE") -> dict[str, str]:

@@ -8,6 +8,10 @@ NOTEBOOKS = ROOT / "notebooks"
 ENVIRONMENTS = ROOT / "environments"
 RESULTS = ROOT / "results"
 CATALOG = ROOT / "catalog.toml"
+DATA, SYNTHETIC = (
+    "ROSETTA_DATA",
+    "synthetic",
+)  # the variable that names the folder of the data, its word for generated data
 
 
 def portable(text: str) -> str:

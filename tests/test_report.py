@@ -93,7 +93,7 @@ def test_committed_pages_are_those_of_the_records():
 def test_overview_and_details(page):
     overview, details = line_of(page(make()), "PyTorch")
     assert "25.00 % | 12.3 s" in overview
-    assert "torch 2.13.0, Python 3.11.7 | cpu | 25.00 % | 12.3 s | 7.0 s | 5.3 s | 943 |" in details
+    assert "torch 2.13.0, Python 3.11.7 | CPU | 25.00 % | 12.3 s | 7.0 s | 5.3 s | 943 |" in details
     assert f"here/{TASK}/quick/pytorch.ipynb" in details and f"[record](here/{TASK}/quick/pytorch.json)" in details
 
 

@@ -91,6 +91,7 @@ def _dots(chart: Dots, present: Runs) -> Drawn | None:
     else:
         axes.set_xlim(left=0)
     axes.set_xlabel(chart.axis)
+    axes.set_ylabel("framework")
     axes.set_yticks(range(len(samples)), [row.title for row, _ in samples])
     axes.invert_yaxis()
     if len(chart.series) > 1:

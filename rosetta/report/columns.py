@@ -65,12 +65,13 @@ class TaskResults:
 
     @cached_property
     def columns(self) -> list[Column]:
-        """Real data before synthetic, longer presets before shorter."""
+        """Real data before synthetic, machines with a GPU before those without, longer presets before shorter."""
         groups: dict[tuple, dict[str, list[Record]]] = {}
         for record in self.records:
             if record.status == "ok":
                 longest_first = -PRESETS.index(record.preset)
-                key = (record.dataset.synthetic, record.machine.name, longest_first, record.column)
+                machine = (not record.machine.gpus, record.machine.name)
+                key = (record.dataset.synthetic, *machine, longest_first, record.column)
                 groups.setdefault(key, {}).setdefault(record.name, []).append(record)
         columns = []
         for _, rows in sorted(groups.items(), key=lambda group: group[0]):
@@ -82,7 +83,10 @@ class TaskResults:
 
     @cached_property
     def published(self) -> list[Published]:
-        return [published.read(name) for name in self.task.published]
+        """The sources that have a figure of one of the rows."""
+        names = {row.name for row in self.rows}
+        sources = [published.read(name) for name in self.task.published]
+        return [source for source in sources if any(names & set(column) for column in source.columns.values())]
 
 
 def title(record: Record) -> str:

@@ -1,6 +1,7 @@
 """The tables of a task's results. Each is made once; Markdown and the site write its cells and resolve what they lead to."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 
 from rosetta.catalog import Row
 from rosetta.figures import Sample
@@ -28,15 +29,20 @@ class Cell:
     value: float | None = None  # what it sorts by, of a figure
     to: Row | Record | Executed | str | None = None
     badge: str | None = None  # "good" or "bad"
+    framework: str | None = None  # of the row that this cell heads
 
 
 @dataclass(frozen=True)
 class Table:
-    """Each row begins with what it is about."""
+    """Each row begins with what it is about.
+
+    better: by the number of a column, "less" or "more" where its figures are better that way.
+    """
 
     title: str
     headings: list[str]
     rows: list[list[Cell]]
+    better: dict[int, str] = field(default_factory=dict)
 
 
 def overview(results: TaskResults, badges: dict[str, Cell] | None = None, columns: list[Column] | None = None) -> Table:
@@ -44,16 +50,19 @@ def overview(results: TaskResults, badges: dict[str, Cell] | None = None, column
 
     badges: by row name, how far each is proven. columns: instead of all.
     """
-    kind, rows = results.task.kind, []
+    kind, rows, better = results.task.kind, [], {}
     columns = results.columns if columns is None else columns
     headings = ["framework", *(["conformance"] if badges is not None else [])]
     for column in columns:
+        better |= _better(kind.main, len(headings))
         headings.append(f"{column.title}: {kind.main[0].heading}")
         headings += [quantity.heading for quantity in kind.main[1:]]
     reference = [(source, name) for source in results.published for name in source.columns]
+    if kind.clocked:
+        better |= _better([kind.clocked] * len(reference), len(headings))
     headings += [f"{name} ({source.year})" for source, name in reference]
     for row in results.rows:
-        cells = [Cell(name(row), to=row)]
+        cells = [Cell(name(row), to=row, framework=row.framework)]
         if badges is not None:
             cells.append(badges.get(row.name, Cell("absent" if row.facts.absent else "not verified")))
         for column in columns:
@@ -63,7 +72,7 @@ def overview(results: TaskResults, badges: dict[str, Cell] | None = None, column
             text = kind.clocked.unit.one(value) if kind.clocked else str(value or "")
             cells.append(Cell(text, value, source.url if text else None))
         rows.append(cells)
-    return Table(f"{results.task.title}: main figures", headings, rows)
+    return Table(f"{results.task.title}: main figures", headings, rows, better)
 
 
 def details(results: TaskResults, column: Column) -> Table:
@@ -74,13 +83,15 @@ def details(results: TaskResults, column: Column) -> Table:
     for row in results.rows:
         runs = column.of(row)
         if runs:
-            facts = [Cell(name(row), to=Executed(runs[0])), Cell(versions(runs[0])), Cell(runs[0].device or "")]
+            head = Cell(name(row), to=Executed(runs[0]), framework=row.framework)
+            facts = [head, Cell(versions(runs[0])), Cell(device(runs[0]))]
             figures = [_figure(quantity, runs) for quantity in shown]
             figures += _gpu_facts(row, runs, results.task) if on_gpu else []
             rows.append([*facts, *figures, Cell("record" if len(runs) == 1 else f"first of {len(runs)}", to=runs[0])])
-    headings = ["framework", "versions", "device", *(quantity.heading for quantity in shown)]
-    headings += [*(GPU_FACTS if on_gpu else []), "record"]
-    return Table(column.title, headings, rows)
+    headings = ["framework", "versions", "device"]
+    better = _better(shown, len(headings))
+    headings += [*(quantity.heading for quantity in shown), *(GPU_FACTS if on_gpu else []), "record"]
+    return Table(column.title, headings, rows, better)
 
 
 def across_seeds(results: TaskResults, column: Column) -> Table | None:
@@ -94,7 +105,8 @@ def across_seeds(results: TaskResults, column: Column) -> Table | None:
     for row, sample in samples:
         others = [value for other, values in samples if other is not row for value in values.values]
         figures = [Cell(quantity.unit.one(value), value) for value in (sample.median, sample.low, sample.high)]
-        rows.append([Cell(name(row)), Cell(str(len(sample)), len(sample)), *figures, _place(sample, others)])
+        head = Cell(name(row), framework=row.framework)
+        rows.append([head, Cell(str(len(sample)), len(sample)), *figures, _place(sample, others)])
     headings = ["framework", "n", "median", "min", "max", "median among the values of all other rows"]
     return Table(f"{quantity.heading.capitalize()} across seeds and frameworks", headings, rows)
 
@@ -107,7 +119,7 @@ def unfinished(results: TaskResults) -> Table | None:
             if record.status != "ok" and record.name == row.name:
                 seed = "" if record.seed is None else f", seed {record.seed}"
                 facts = [Cell(title(record)), Cell(record.status, to=record), Cell(record.error or "")]
-                rows.append([Cell(name(row) + seed), *facts])
+                rows.append([Cell(name(row) + seed, framework=row.framework), *facts])
     return Table("Not finished", ["framework", "where", "status", "reason"], rows) if rows else None
 
 
@@ -154,10 +166,23 @@ def versions(record: Record) -> str:
     return ", ".join(own + [f"{name} {version}" for name, version in record.cuda.items()])
 
 
+def device(record: Record) -> str:
+    """What it computed on, in a word: frameworks write ``cuda:0``, ``Device(gpu, 0)``, ``/device:CPU:0``."""
+    written = (record.device or "").lower()
+    kinds = {"cuda": "GPU", "gpu": "GPU", "cpu": "CPU"}
+    return next((kind for word, kind in kinds.items() if word in written), record.device or "")
+
+
+def _better(quantities: Iterable[Quantity], first: int) -> dict[int, str]:
+    """Which way the columns from ``first`` on should go."""
+    return {place: one.better for place, one in enumerate(quantities, first) if one.better}
+
+
 def _figure(quantity: Quantity, runs: list[Record]) -> Cell:
-    """A figure that leads to its record."""
-    sample = quantity.sample(runs)
-    return Cell(quantity.cell(runs), sample and sample.median, runs[0] if sample else None)
+    """A figure leads to the executed notebook that it is from, which links the record; to the record where there is none."""
+    sample, first = quantity.sample(runs), runs[0] if runs else None
+    target = Executed(first) if first and first.notebook.executed else first
+    return Cell(quantity.cell(runs), sample and sample.median, target if sample else None)
 
 
 def _gpu_facts(row: Row, runs: list[Record], task: Task) -> list[Cell]:

@@ -67,8 +67,9 @@ def _rows(columns: Columns, folder: str, fastest: int | None, names: list[str], 
     if fastest:
         seconds = {row.name: results.task.kind.clocked.sample(column.of(row)).median for row in rows}
         rows = sorted(rows, key=lambda row: seconds[row.name])[:fastest]
-    table = tables.overview(replace(results, rows=rows), columns=[column])
-    about, *sources = map(markdown.wrapped, (column.about(), *tables.sources(results)))
+    shown = replace(results, rows=rows)
+    table = tables.overview(shown, columns=[column])
+    about, *sources = map(markdown.wrapped, (column.about(), *tables.sources(shown)))
     return "\n\n".join([about, render(table, RESULTS, base), *sources])
 
 

@@ -1,0 +1,149 @@
+"""What a script can find in the pages and notebooks: long lines and sentences, links that lead nowhere, commands that do not exist."""
+
+import re
+import shlex
+from pathlib import Path
+
+import nbformat
+import pytest
+import typer
+from markdown_it import MarkdownIt
+
+from rosetta import blocks, catalog, cli, manual
+from tests.standin import ROOT
+
+LINE, WORDS = 120, 35
+PAGES = sorted(
+    [
+        ROOT / "README.md",
+        *(ROOT / "docs").glob("*.md"),
+        ROOT / "environments/README.md",
+        *ROOT.glob("notebooks/*/README.md"),
+    ]
+)
+NOTEBOOKS = sorted({row.notebook for row in catalog.load().rows()})
+MARKDOWN = MarkdownIt("commonmark").enable("table")
+
+
+def named(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def markdown(path: Path) -> list[str]:
+    """The texts of a page, or of a notebook's cells."""
+    if path.suffix == ".ipynb":
+        return [cell.source for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "markdown"]
+    return [path.read_text(encoding="utf-8")]
+
+
+def by_hand(text: str) -> str:
+    """A page without the lines that are generated."""
+    return blocks.fill(text, {name: lambda: "" for name in blocks.names(text)})
+
+
+def paragraphs(text: str) -> list[str]:
+    """The prose of a text: what stands in paragraphs and items of lists, without tables and code."""
+    found, in_table = [], False
+    for token in MARKDOWN.parse(text):
+        in_table = token.type != "table_close" and (in_table or token.type == "table_open")
+        if token.type == "inline" and not in_table:
+            words = {"code_inline": "code", "softbreak": " "}  # code counts as a word
+            found.append("".join(words.get(child.type, child.content) for child in token.children))
+    return found
+
+
+def sentences(paragraph: str) -> list[str]:
+    return re.split(r"(?<=[.!?])\s+|(?<=[.!?]\))\s+", paragraph)
+
+
+def links(text: str) -> list[str]:
+    return [
+        child.attrs["href"]
+        for token in MARKDOWN.parse(text)
+        if token.type == "inline"
+        for child in token.children
+        if child.type == "link_open"
+    ]
+
+
+def anchors(page: Path) -> set[str]:
+    """The names of a page's headings, as GitHub makes them."""
+    headings = re.findall(r"(?m)^#+ (.*)$", page.read_text(encoding="utf-8"))
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def commands(text: str) -> list[list[str]]:
+    """The arguments of every ``run_all.py`` in a text's blocks of code and between its backticks."""
+    found = []
+    for token in MARKDOWN.parse(text):
+        inline = [child.content for child in token.children or [] if child.type == "code_inline"]
+        code = token.content.splitlines() if token.type in ("code_block", "fence") else inline
+        for line in code:
+            start = re.match(
+                r"(?:\$ )?(?:[\w./-]+=\S+ )*(?:.*&& )?(?:python3? (?:-m )?)?(?:uv run (?:--\S+ (?:site|cluster) )?)?(?:python3? )?run_all\.py\b(.*)",
+                line,
+            )
+            if start and "..." not in start[1]:
+                found.append(shlex.split(start[1], comments=True))
+    return found
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_lines_fit(page):
+    """But for tables, addresses and blocks of code that show what a command printed."""
+    lines = by_hand(page.read_text(encoding="utf-8")).splitlines()
+    long = [
+        line for line in lines if len(line) > LINE and not line.startswith(("|", "    ", "[//]:")) and "](" not in line
+    ]
+    assert not long
+
+
+@pytest.mark.parametrize("page", [*PAGES, *NOTEBOOKS], ids=named)
+def test_sentences_are_short(page):
+    long = []
+    for text in markdown(page):
+        for paragraph in paragraphs(by_hand(text)):
+            long += [sentence for sentence in sentences(paragraph) if len(sentence.split()) > WORDS]
+    assert not long
+
+
+@pytest.mark.parametrize("page", [*PAGES, *NOTEBOOKS], ids=named)
+def test_links_lead_somewhere(page):
+    lost = []
+    for link in {link for text in markdown(page) for link in links(text)}:
+        path, _, anchor = link.partition("#")
+        if "://" in path or path.startswith("mailto:"):
+            continue
+        target = (page.parent / path).resolve() if path else page
+        if target.is_relative_to(ROOT / "site"):  # built by a command
+            continue
+        if not target.exists() or anchor and target.suffix == ".md" and anchor not in anchors(target):
+            lost.append(link)
+    assert not lost
+
+
+@pytest.fixture(scope="module")
+def command_line():
+    """The real command line, whose commands do nothing."""
+    group = typer.main.get_command(cli.app)
+    for _, command in manual.commands(group):
+        command.callback = lambda **_: None
+    return group
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_commands_exist(page, command_line):
+    for arguments in commands(page.read_text(encoding="utf-8")):
+        command_line.main(cli.completed(arguments), standalone_mode=False)
+
+
+def test_the_page_of_commands_is_that_of_the_command_line():
+    page = manual.PAGE.read_text(encoding="utf-8")
+    assert blocks.fill(page, {"commands": lambda: manual.text(typer.main.get_command(cli.app))}) == page
+
+
+def test_the_readme_shows_lines_of_the_notebooks():
+    code = "\n".join(cell.source for path in NOTEBOOKS for cell in nbformat.read(path, as_version=4).cells)
+    lines = {line.strip() for line in code.splitlines()}
+    shown = re.findall(r"(?s)```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"))
+    assert shown and not [line for block in shown for line in block.splitlines() if line.strip() not in lines]
