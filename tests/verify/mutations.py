@@ -9,9 +9,10 @@ from dataclasses import dataclass
 @dataclass(frozen=True)
 class Mutation:
     level: int  # that must fail; others may as well
-    pytorch: tuple[tuple[str, str, str], ...]
-    mxnet_gluon: tuple[tuple[str, str, str], ...]
-    tensorflow1: tuple[tuple[str, str, str], ...]
+    pytorch: tuple[tuple[str, str, str], ...] = ()
+    mxnet_gluon: tuple[tuple[str, str, str], ...] = ()
+    tensorflow1: tuple[tuple[str, str, str], ...] = ()
+    tinygrad: tuple[tuple[str, str, str], ...] = ()
 
 
 LOAD = "cifar10.load({layout}, N_TRAIN, N_TEST)"
@@ -130,5 +131,16 @@ MUTATIONS = {
             ("evaluate", "== y_test)", "== y_test[:len(predict())])"),
         ),
     ),
+    # Each replay of a recorded step writes to the same memory, so the second batch's probabilities become the third's
+    "outputs of a recorded step read late": Mutation(
+        level=3,
+        tinygrad=(
+            (
+                "evaluate",
+                "[probabilities(x.clone()).numpy() for x in x_test.split(500)]",
+                "[p.numpy() for p in [probabilities(x.clone()) for x in x_test.split(500)]]",
+            ),
+        ),
+    ),
 }
-NOTEBOOKS = ("pytorch", "mxnet_gluon", "tensorflow1")  # a current one, one of classic, one of python36
+NOTEBOOKS = ("pytorch", "mxnet_gluon", "tensorflow1", "tinygrad")  # two current ones, one of classic, one of python36

@@ -14,7 +14,7 @@ SMALLER = {
     "\nSTEPS, BATCH = 3, 64": "\nSTEPS, BATCH = 3, 8",
     "DROP_BATCH = 8": "DROP_BATCH = 2",
     "REFERENCE_STEPS = 200": "REFERENCE_STEPS = 60",
-    "n_test=510, drop_steps=100, n_drop_test=100": "n_test=20, drop_steps=30, n_drop_test=10",
+    "n_test=1510, drop_steps=100, n_drop_test=100": "n_test=20, drop_steps=30, n_drop_test=10",
 }
 
 

@@ -1,4 +1,4 @@
-"""The check is checked: every mistake of ``mutations``, planted in copies of three notebooks, fails the level meant to see it."""
+"""The check is checked: every mistake of ``mutations``, planted in copies of notebooks, fails the level meant to see it."""
 
 import os
 from pathlib import Path
@@ -20,7 +20,8 @@ from tests.verify.mutations import MUTATIONS, NOTEBOOKS
 KNOWN = catalog.load()
 TASK = KNOWN.task("cifar10_cnn")
 SMALL = Size(n_test=20, drop_steps=50, n_drop_test=20)  # is enough for the other mistakes
-CASES = [(name, mistake) for name in NOTEBOOKS for mistake in MUTATIONS]
+OF_BATCHES = ("last test batch dropped", "outputs of a recorded step read late")  # need as many test batches as usual
+CASES = [(name, mistake) for name in NOTEBOOKS for mistake in MUTATIONS if getattr(MUTATIONS[mistake], name)]
 
 
 def plant(name: str, mistake: str, folder: Path) -> Copy:
@@ -39,7 +40,7 @@ def findings(tmp_path_factory) -> dict[tuple[str, str], list[Finding] | str]:
         name, mistake = case
         mutant = plant(name, mistake, tmp_path_factory.mktemp("mutant"))
         probe = bench.prober(mutant, TASK, reference.synthetic)
-        size = USUAL if mistake == "last test batch dropped" else SMALL
+        size = USUAL if mistake in OF_BATCHES else SMALL
         if MUTATIONS[mistake].level in (2, 5):  # one probe is enough to see it
             outputs, judged = train.dropped(probe, size), train.of_dropped
         else:

@@ -81,7 +81,8 @@ function reach(row) {
 
 function choose(chosen) {
   if (chosen.length && chosen.length <= DEFAULT) stored.set("concepts." + table.dataset.task, chosen.join("+"));
-  location.hash = address(chosen, "");
+  history.pushState(null, "", address(chosen, ""));
+  show();
 }
 
 for (const box of boxes) {
