@@ -17,7 +17,7 @@ from rosetta.paths import portable
 class Strict(BaseModel):
     """A file, or a part of one, in which a misspelt key is an error."""
 
-    model_config = ConfigDict(extra="forbid", populate_by_name=True)
+    model_config = ConfigDict(extra="forbid", populate_by_name=True, allow_inf_nan=False)
 
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -60,7 +60,7 @@ def part(model: type[Model], data: Any, name: str) -> Model:
 def reason(error: ValidationError) -> str:
     """The first field that is wrong, and why."""
     first = error.errors(include_url=False)[0]
-    where = ".".join(map(str, first["loc"]))
+    where = " ".join(".".join(map(str, first["loc"])).split())  # keys may hold anything
     return f"{where}: {first['msg']}" if where else first["msg"]
 
 
@@ -79,8 +79,13 @@ def digest(files: Iterable[Path], base: Path) -> str:
 
 def write(target: Path, model: BaseModel) -> Path:
     """Write a model as JSON; returns its path."""
-    write_atomically(target, model.model_dump_json(by_alias=True, indent=1) + "\n")
+    write_atomically(target, text(model))
     return target
+
+
+def text(model: BaseModel) -> str:
+    """A model as the text of its JSON file."""
+    return model.model_dump_json(by_alias=True, indent=1) + "\n"
 
 
 def write_atomically(target: Path, text: str) -> None:

@@ -162,6 +162,11 @@ def path(record: Record, results: Path, suffix: str = ".json") -> Path:
     return results / record.machine.name / record.task / record.column / f"{record.stem}{failed}{suffix}"
 
 
+def readable(record: Record) -> Record:
+    """The record as it will be read from its file. Raises RosettaError where it could not be: it is of no use then."""
+    return files.parse(Record, files.text(record), f"the record of {record.stem}")
+
+
 def write(record: Record, results: Path) -> Path:
     """Write a record atomically; one that succeeded takes away what an earlier failure of its row has left."""
     target = files.write(path(record, results), record)

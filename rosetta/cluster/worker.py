@@ -28,7 +28,7 @@ LOOK_S = 1.0  # how often a worker looks whether its run is still wanted
 _loaded = checkout.contents()["rosetta"]  # the code that this process works with, whatever is checked out later
 
 
-class Unwanted(Exception):
+class Unwanted(BaseException):  # no Exception: those of a run end as its record
     """Nobody waits for this run any more: the batch has ended, or the scheduler has lost this worker."""
 
 

@@ -30,5 +30,5 @@ class Entries(Kind):
     def size(self, constants: dict[str, Any]) -> str:
         return "all entries"
 
-    def trouble(self, metrics: EntriesMetrics) -> Trouble | None:
+    def trouble(self, metrics: EntriesMetrics, params: dict[str, Any]) -> Trouble | None:
         return None if metrics.answers else Trouble("failed", "the notebook reported no answers")

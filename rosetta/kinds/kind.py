@@ -160,7 +160,7 @@ class Kind(ABC):
         """Fill in what follows from what the notebook reported. marked_j: energy from its first to its last progress line."""
         return None
 
-    def trouble(self, metrics: Any) -> Trouble | None:
+    def trouble(self, metrics: Any, params: dict[str, Any]) -> Trouble | None:
         """What is wrong with the figures of a run whose notebook ended well."""
         return None
 

@@ -1,7 +1,9 @@
 """Kind ``train``: the loss falls, accuracy counts, an epoch is what is timed."""
 
 from statistics import median
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field, NonNegativeFloat
 
 from rosetta.figures import PERCENT, ROUGH, SECONDS, WHOLE
 from rosetta.kinds.kind import (
@@ -22,15 +24,16 @@ from rosetta.kinds.kind import (
 )
 
 BATCH = "BATCHSIZE"  # examples a step
+Fraction = Annotated[float, Field(ge=0, le=1)]
 
 
 class TrainMetrics(Metrics):
     """Times in seconds, accuracies as fractions of the test set."""
 
-    accuracy: float | None = None
+    accuracy: Fraction | None = None
     loss: list[float | None] = []  # mean training loss of each epoch
-    epoch_s: list[float] = []
-    epoch_accuracy: list[float | None] = []  # after each epoch, off the clock
+    epoch_s: list[NonNegativeFloat] = []
+    epoch_accuracy: list[Fraction | None] = []  # after each epoch, off the clock
     train_s: float | None = None  # all epochs
     target_s: float | None = None  # training until the task's target accuracy was first reached
     first_epoch_s: float | None = None  # holds compilation and warm-up
@@ -160,12 +163,17 @@ class Train(Kind):
         if marked_j and len(epochs) > 1:
             metrics.examples_per_j = round(n_train * (len(epochs) - 1) / marked_j, 2)
 
-    def trouble(self, metrics: TrainMetrics) -> Trouble | None:
+    def trouble(self, metrics: TrainMetrics, params: dict[str, Any]) -> Trouble | None:
         unusable = [number for number, loss in enumerate(metrics.loss, start=1) if loss is None]
         if unusable:
             return Trouble("diverged", f"the loss is not a finite number from epoch {unusable[0]} on")
         if metrics.accuracy is None:
             return Trouble("failed", "the notebook reported no accuracy")
+        for what, values in (("losses", metrics.loss), ("times", metrics.epoch_s)):
+            if len(values) != params["EPOCHS"]:
+                return Trouble(
+                    "failed", f"the notebook reported {what} of {len(values)} epochs, expected {params['EPOCHS']}"
+                )
         return None
 
 

@@ -14,9 +14,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from rosetta.paths import ROOT, portable
+from rosetta.run.processes import adopt_orphans, kill_children
 
 LONGEST_SOCKET = 100  # characters of the path; systems take 104 or 108, of which the number of the socket needs a few
 KERNEL_NAME = "rosetta"  # of the kernelspec that the runner has written for this run
+LONGEST_ERROR = 500  # characters
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,15 @@ class Outcome:
 
 
 def main(folder: Path) -> int:
+    adopt_orphans()  # what the notebook has started ends with this process, also what made itself a daemon
     threading.Thread(target=_end_with_the_runner, daemon=True).start()
+    try:
+        return _main(folder)
+    finally:
+        kill_children()
+
+
+def _main(folder: Path) -> int:
     job = Job.read(folder)
     if job.processors and hasattr(os, "sched_setaffinity"):  # the kernel inherits it
         os.sched_setaffinity(0, job.processors)
@@ -74,7 +84,12 @@ def execute(job: Job, executed: Path) -> Outcome:
     from jupyter_client import AsyncKernelManager
     from jupyter_core.utils import run_sync
     from nbclient.exceptions import DeadKernelError
+    from papermill.engines import papermill_engines
     from papermill.exceptions import PapermillExecutionError
+
+    from rosetta.run.client import Cells
+
+    papermill_engines.register("rosetta", Cells)
 
     notebook = Path(job.notebook)
     kernel = AsyncKernelManager(  # our own, to ask it afterwards how the kernel ended
@@ -85,6 +100,7 @@ def execute(job: Job, executed: Path) -> Outcome:
             str(notebook),
             str(executed),
             job.parameters,
+            engine_name="rosetta",
             kernel_name=KERNEL_NAME,
             cwd=str(ROOT / notebook.parent),
             stdout_file=sys.stdout,
@@ -94,17 +110,20 @@ def execute(job: Job, executed: Path) -> Outcome:
             km=kernel,
         )
     except PapermillExecutionError as error:
-        text = str(error.evalue).strip() or "no message"
-        return Outcome("failed", portable(f"{error.ename}: {text.splitlines()[0]}"))
+        return Outcome("failed", told(error.ename, error.evalue))
     except DeadKernelError:
         return Outcome("crashed", f"the kernel died: {ending(kernel.provisioner.process.returncode)}")
     except Exception as error:  # a kernel that does not start, a notebook that is none: all end as one line
-        return Outcome(
-            "failed", portable(f"{type(error).__name__}: {(str(error).strip() or 'no message').splitlines()[0]}")
-        )
+        return Outcome("failed", told(type(error).__name__, error))
     finally:
         run_sync(kernel.shutdown_kernel)(now=True)  # all outputs are there by then
     return Outcome("ok")
+
+
+def told(name: str, said: object) -> str:
+    """An exception as one line of a length that a table can show."""
+    line = (str(said).strip() or "no message").splitlines()[0]
+    return portable(f"{name[:LONGEST_ERROR]}: {line[:LONGEST_ERROR]}{'…' if len(line) > LONGEST_ERROR else ''}")
 
 
 def sockets(folder: Path) -> Path:
@@ -132,7 +151,8 @@ def ending(code: int | None) -> str:
 def _end_with_the_runner() -> None:
     while os.read(sys.stdin.fileno(), 1):  # unbuffered: a buffer's lock would hold up the end of this process
         pass
-    os._exit(1)  # the kernel watches this process and ends too
+    kill_children()
+    os._exit(1)
 
 
 if __name__ == "__main__":

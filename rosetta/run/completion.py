@@ -43,26 +43,28 @@ class Payload(BaseModel):
 def complete(record: Record, plan: Plan, folder: Path, executed: Path, how: Ending, launched: datetime) -> None:
     """Fill the record and decide how the run ended; folder: where its process has left its outcome."""
     notebook = _read(executed)
-    where, wrong, reported = None, None, False
+    where, wrong = None, "the notebook ended without a record"
     if notebook:
         make_portable(executed)
-        where, payload = notebook.stopped_in(), notebook.payload()
-        reported = payload is not None
-        wrong = _fill(record, plan, payload or {"metrics": {}}, notebook, how.marked_j)
+        where = notebook.stopped_in()
+        wrong = _fill(record, plan, notebook, how.marked_j)
         began = notebook.began()
         record.metrics.start_s = round((began - launched).total_seconds(), 4) if began else None
-    record.status, record.error = _ended(record, plan, Outcome.read(folder), how, where, wrong, reported)
+    record.status, record.error = _ended(record, plan, Outcome.read(folder), how, where, wrong)
 
 
-def _fill(record: Record, plan: Plan, payload: Any, notebook: ExecutedNotebook, marked_j: float | None) -> str | None:
+def _fill(record: Record, plan: Plan, notebook: ExecutedNotebook, marked_j: float | None) -> str | None:
     """Move what the notebook reported into the record; returns what of it is not as it must be."""
     measured = record.metrics.model_dump(exclude_unset=True, exclude_none=True) | notebook.seconds(plan.kind.timed)
+    record.metrics = plan.kind.metrics.model_validate(measured)
+    payload = notebook.payload()
+    if payload is None:
+        return "the notebook ended without a record"
     try:
         facts = Payload.model_validate(payload)
         record.metrics = plan.kind.metrics.model_validate(facts.metrics | measured)
     except ValidationError as error:
-        record.metrics = plan.kind.metrics.model_validate(measured)
-        return reason(error)
+        return f"the notebook's record is not one of kind {plan.kind.name}: {reason(error)}"
     record.device, record.versions, record.cuda = facts.device, facts.versions, facts.cuda
     record.thread_pools, record.points = facts.thread_pools, facts.points
     record.dataset = facts.dataset or record.dataset
@@ -77,7 +79,6 @@ def _ended(
     how: Ending,
     where: str | None,
     wrong: str | None,
-    reported: bool,
 ) -> tuple[str, str | None]:
     """Status and error of a run."""
     if how.timed_out:
@@ -88,9 +89,7 @@ def _ended(
     if outcome.status != "ok":
         return outcome.status, (outcome.error or "no message") + (f" (in the cell {where})" if where else "")
     if wrong:
-        return "failed", f"the notebook's record is not one of kind {plan.kind.name}: {wrong}"
-    if not reported:
-        return "failed", "the notebook ended without a record"
+        return "failed", wrong
     differing = [
         f"{name} is {_text(getattr(record.metrics, name))}, expected {_text(value)}"
         for name, value in plan.expected.items()
@@ -101,7 +100,7 @@ def _ended(
     elsewhere = on_the_cpu(record.machine.gpus, record.device, record.metrics.peak_gpu_memory)
     if elsewhere:
         return "failed", f"computed on the CPU: {elsewhere}"
-    trouble = plan.kind.trouble(record.metrics)
+    trouble = plan.kind.trouble(record.metrics, record.params)
     return (trouble.status, trouble.error) if trouble else ("ok", None)
 
 

@@ -7,7 +7,9 @@ import sys
 import tempfile
 import threading
 import time
+import traceback
 import uuid
+from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -18,8 +20,8 @@ from common.record import PATTERN
 from rosetta.errors import RosettaError, Unavailable
 from rosetta.paths import ROOT, from_root
 from rosetta.plan import Plan, content
-from rosetta.records import Commit, Dataset, Notebook, Record
-from rosetta.run.child import Job, sockets
+from rosetta.records import Commit, Dataset, Notebook, Record, readable
+from rosetta.run.child import Job, sockets, told
 from rosetta.run.completion import Ending, complete
 from rosetta.run.devices import Slot
 from rosetta.run.kernels import Kernels, thread_variables, write_kernelspec
@@ -27,6 +29,9 @@ from rosetta.run.processes import COOKIE, kill_tree
 from rosetta.run.telemetry import RunMeter
 
 PREFIX = "rosetta-"  # of a run's folder
+LINE = 64 * 1024  # bytes of a line that is read at once
+HEAD, TAIL = 2**20, 2**20  # bytes of the log that are kept: what came first, and what came last
+LONGEST_NOTE = 80  # characters
 
 
 @dataclass(frozen=True)
@@ -66,16 +71,26 @@ def execute(plan: Plan, slot: Slot, kernels: Kernels, watch: Watcher, folder: Pa
     """Run one notebook in a child process of its own and describe what came of it.
 
     folder: where the run's own folder is made, the system's temporary folder when not given.
-    Never raises for what the notebook, its kernel, its environment or the disk do: that is the record's status and error.
+    Never raises for what the notebook, its kernel, its environment, the disk or this project's own code do: that is the
+    record's status and error, and the log ends with the trace.
     """
     run = Run(blank(plan, slot, kernels), new_folder(folder))
     try:
-        return _execute(run, plan, slot, kernels, watch)
-    except OSError as error:
-        return _ended(run, "failed", f"the runner could not go on: {error.strerror or error}")
+        _execute(run, plan, slot, kernels, watch)
+        run.record = readable(run.record)
+        return run
+    except Exception as error:
+        with suppress(OSError), run.log.open("a", encoding="utf-8", errors="replace") as log:
+            traceback.print_exc(file=log)
+        run.record = blank(plan, slot, kernels)
+        return _ended(run, "failed", f"the runner could not go on: {_said(error)}")
     except BaseException:  # the user interrupts: nobody will close the run
         run.close()
         raise
+
+
+def _said(error: Exception) -> str:
+    return error.strerror if isinstance(error, OSError) and error.strerror else told(type(error).__name__, error)
 
 
 def not_run(plan: Plan, slot: Slot, kernels: Kernels, status: str, error: str) -> Run:
@@ -106,22 +121,22 @@ def _execute(run: Run, plan: Plan, slot: Slot, kernels: Kernels, watch: Watcher)
     except RosettaError as reason:
         return _ended(run, "failed", str(reason))
     run.record.build = kernel.build
-    cookie = uuid.uuid4().hex
     variables = thread_variables(slot.threads) | slot.variables() | plan.variables
     variables |= {"IPYTHONDIR": str(folder / "ipython")}
     write_kernelspec(folder, kernel, variables)
     Job(from_root(plan.row.notebook), plan.injected, slot.processors).write(folder)
     watch(Progress("starting"))
     launched, started = datetime.now(UTC), time.monotonic()
-    how, telemetry = _supervise(run, cookie, plan, slot, watch)
+    how, telemetry = _supervise(run, plan, slot, watch)
     run.record.metrics.wall_s = round(time.monotonic() - started, 3)
     run.record.telemetry = telemetry.fill(run.record.metrics)
     complete(run.record, plan, folder, run.executed, how, launched)
     return run
 
 
-def _supervise(run: Run, cookie: str, plan: Plan, slot: Slot, watch: Watcher) -> tuple[Ending, RunMeter]:
+def _supervise(run: Run, plan: Plan, slot: Slot, watch: Watcher) -> tuple[Ending, RunMeter]:
     """Start the child, follow it to its end, and leave no process of it behind."""
+    cookie = str(run.folder.resolve())
     env = os.environ | {COOKIE: cookie, "JUPYTER_PATH": str(run.folder), "PYDEVD_DISABLE_FILE_VALIDATION": "1"}
     env.pop("VIRTUAL_ENV", None)  # it would leak into the kernel
     sockets(run.folder).mkdir(mode=0o700)
@@ -136,11 +151,11 @@ def _supervise(run: Run, cookie: str, plan: Plan, slot: Slot, watch: Watcher) ->
     )
     telemetry = RunMeter(child.pid, slot.gpus if slot.alone else ())
 
-    def told(progress: Progress) -> None:
+    def follow(progress: Progress) -> None:
         telemetry.mark()
         watch(progress)
 
-    output = Output(child.stdout, run.log, told)
+    output = Output(child.stdout, run.log, follow)
     timed_out = False
     try:
         with telemetry:
@@ -150,7 +165,7 @@ def _supervise(run: Run, cookie: str, plan: Plan, slot: Slot, watch: Watcher) ->
             except subprocess.TimeoutExpired:
                 timed_out = True
     finally:  # also when the user interrupts
-        kill_tree(child.pid, cookie)
+        kill_tree(child.pid, cookie, telemetry.seen)
         child.wait()
         child.stdin.close()
         shutil.rmtree(sockets(run.folder), ignore_errors=True)
@@ -159,7 +174,7 @@ def _supervise(run: Run, cookie: str, plan: Plan, slot: Slot, watch: Watcher) ->
 
 
 class Output:
-    """What a run's process prints: copied to the log, and each epoch line reported."""
+    """What a run's process prints: copied to the log, and each epoch line reported. Of a very long log the middle is left out."""
 
     def __init__(self, stream, log: Path, told: Watcher):
         self.last = ""  # line that says something
@@ -167,23 +182,32 @@ class Output:
         self.reader = threading.Thread(target=self._follow, daemon=True)
 
     def _follow(self) -> None:
-        file = None
-        with suppress(OSError):
-            file = self._log.open("ab", buffering=0)
-        for line in self._stream:
-            text = line.decode(errors="replace").strip()
-            self.last = text or self.last
-            part = PATTERN.search(text)
-            if part:
-                self._told(Progress("running", part["what"], int(part["done"]), int(part["of"]), part["note"]))
-            try:
-                if file:
-                    file.write(line)
-            except OSError:  # a full disk: the log ends here, the run need not
-                file.close()
-                file = None
-        if file:
-            file.close()
+        """To the end whatever comes: a process whose output nobody reads would stop."""
+        head, tail, middle, size = 0, deque(), 0, 0  # bytes written, lines kept for the end, bytes left out and kept
+        while line := self._stream.readline(LINE):
+            self._tell(line.decode(errors="replace").strip())
+            if head < HEAD:
+                head += len(line)
+                self._write(line)
+                continue
+            tail.append(line)
+            size += len(line)
+            while size > TAIL:
+                middle, size = middle + len(tail[0]), size - len(tail.popleft())
+        if middle:
+            self._write(f"\n[{middle:,} bytes of the run's output are left out here]\n".encode())
+        self._write(b"".join(tail))
+
+    def _tell(self, text: str) -> None:
+        self.last = text or self.last
+        if part := PATTERN.search(text):
+            note = part["note"][:LONGEST_NOTE]
+            with suppress(Exception):  # the run does not depend on who watches it
+                self._told(Progress("running", part["what"], int(part["done"]), int(part["of"]), note))
+
+    def _write(self, line: bytes) -> None:
+        with suppress(OSError), self._log.open("ab") as file:  # a full disk: the run need not end with its log
+            file.write(line)
 
 
 def blank(plan: Plan, slot: Slot, kernels: Kernels) -> Record:

@@ -88,9 +88,7 @@ class RunMeter:
         self.peak_rss: int | None = None
         self.meters: list[GpuMeter] = []
         self.error: str | None = None
-        self._cpu_s: dict[
-            tuple[int, float], float
-        ] = {}  # of each process, by number and start: it may end before the run
+        self._cpu_s: dict[psutil.Process, float] = {}  # of each process: it may end before the run
         self._marks: list[float] = []
         self._lock, self._stop, self._nvml = threading.Lock(), threading.Event(), ExitStack()
         self._thread = threading.Thread(target=self._follow, daemon=True)
@@ -115,6 +113,11 @@ class RunMeter:
         """The run has printed a line of progress."""
         if self._sample_gpus() and self._source():
             self._marks.append(self._energy_j())
+
+    @property
+    def seen(self) -> list[psutil.Process]:
+        """Every process that was looked at; many have ended."""
+        return list(self._cpu_s)
 
     @property
     def marks(self) -> int:
@@ -179,7 +182,7 @@ class RunMeter:
                 with process.oneshot():
                     times = process.cpu_times()
                     resident += process.memory_info().rss
-                    self._cpu_s[process.pid, process.create_time()] = times.user + times.system
+                    self._cpu_s[process] = times.user + times.system
             except psutil.Error:  # ended meanwhile
                 continue
         if resident:
