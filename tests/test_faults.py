@@ -30,6 +30,7 @@ CELLS = {
     "eats": ("the kernel is killed for its memory", "the kernel sends itself SIGKILL", "crashed"),
     "diverges": ("the loss is no number", "a notebook whose loss is NaN", "diverged"),
     "miscounts": ("it is not the network", "a notebook that counts other parameters", "failed"),
+    "lists": ("the notebook hands over a list", "a notebook whose record is `[1, 2]`", "failed"),
     "silent": ("the notebook hands over no record", "a notebook whose last cell does nothing", "failed"),
 }
 FAULTS: dict[str, tuple[str, Callable]] = {}  # of everything else: title -> (how it is injected, the test of it)

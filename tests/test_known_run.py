@@ -1,0 +1,249 @@
+"""One run of which every figure is known beforehand: its clocks, its memory and its GPU are played back.
+
+What the record, the tables and a comparison say of it is asserted value by value.
+"""
+
+import json
+import sys
+from contextlib import nullcontext
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+import common.record
+from common.data import loaded
+from rosetta import catalog, plan, records
+from rosetta.compare.comparison import WORSE, compare
+from rosetta.records import Record
+from rosetta.report import pages, tables
+from rosetta.report.columns import TaskResults
+from rosetta.run import devices, execute, machine, telemetry
+from rosetta.run.child import Job, Outcome
+from rosetta.run.completion import Ending
+from rosetta.run.kernels import Kernel
+from rosetta.run.telemetry import RunMeter
+from tests.fake_nvml import GIB, FakeNvml, cards
+
+KNOWN = catalog.load()
+(ROW,) = KNOWN.select(["pytorch"], "cifar10_cnn")
+GIVEN = {"EPOCHS": 3, "N_TRAIN": 5000, "BATCHSIZE": 50, "TARGET_ACCURACY": 0.5}
+# Seconds that the cells took, in their order
+CELLS = {"setup": 1.5, "data": 0.75, "model": 0.5, "weights": 0.25, "optimizer": 0.125, "evaluate": 16.0}
+CELLS |= {"train": 32.0, "record": 0.625}
+# At the start; then at the end of each epoch and of the test after it
+CLOCK = (10.0, 14.0, 20.0, 22.0, 30.0, 33.0, 40.0)
+
+
+class Process:
+    """As psutil tells of one."""
+
+    def __init__(self, gibibytes: float, seconds: float):
+        self.gibibytes, self.seconds = gibibytes, seconds
+
+    def oneshot(self):
+        return nullcontext()
+
+    def cpu_times(self):
+        return SimpleNamespace(user=self.seconds, system=0.5)
+
+    def memory_info(self):
+        return SimpleNamespace(rss=int(self.gibibytes * GIB))
+
+    def is_running(self):
+        return False
+
+
+class Interpreter:
+    """In place of Kernels: a build of the environment, nothing is installed."""
+
+    def fingerprint(self, row, gpus):
+        return "pins"
+
+    def get(self, row, log, tell, gpus):
+        return Kernel(Path(sys.executable), {"OF_THE_BUILD": "1"}, "cuda13")
+
+
+def handed_over(monkeypatch) -> dict:
+    """What the notebook's own clock and log make of it."""
+    times, shown = iter(CLOCK), []
+    monkeypatch.setattr(common.record, "time", SimpleNamespace(perf_counter=lambda: next(times)))
+    monkeypatch.setattr(common.record, "_show", lambda payload, text: shown.append(payload))
+    monkeypatch.setattr(
+        loaded, "description", lambda: {"name": "CIFAR-10", "synthetic": False, "sizes": {"train": 5000, "test": 10000}}
+    )
+    monkeypatch.setenv(common.record.TEST_EACH_EPOCH, "1")
+    log = common.record.EpochLog(3)
+    for loss, accuracy in ((2.0, 0.25), (1.5, 0.5), (1.25, 0.75)):
+        log.epoch(loss, lambda accuracy=accuracy: accuracy)
+    common.record.record(log, 0.75, 3441592, [], "cuda:0", None, None)
+    (payload,) = shown
+    return payload | {"versions": {"python": "3.12.1", "torch": "2.13.0"}, "cuda": {"CUDA": "13.0"}}
+
+
+def notebook(payload: dict, began: datetime) -> str:
+    cells = []
+    for role, seconds in CELLS.items():
+        metadata = {"tags": [role], "papermill": {"start_time": began.isoformat(), "duration": seconds}}
+        metadata["execution"] = {"shell.execute_reply": ""}
+        cells.append({"cell_type": "code", "metadata": metadata, "outputs": [], "source": ""})
+        began += timedelta(seconds=seconds)
+    cells[-1]["outputs"] = [{"data": {common.record.MIME: payload}}]
+    return json.dumps({"cells": cells, "metadata": {}})
+
+
+def played(monkeypatch, slower: float = 1.0) -> tuple[Record, dict, dict]:
+    """The record of the run, the variables of its kernel, and the parameters that papermill was given."""
+    gpu = cards("NVIDIA H200")[0]
+    gpu.grows, gpu.power = 0, 400_000
+    FakeNvml(monkeypatch, [*cards("NVIDIA H200"), gpu])
+    monkeypatch.setattr(machine, "processors", lambda: list(range(8)))
+    monkeypatch.setattr(telemetry, "INTERVAL_S", 1000.0)  # it looks when it is told to
+    looks = iter(([Process(2, 10), Process(1, 5)], [Process(1, 2)]))
+    monkeypatch.setattr(telemetry, "tree", lambda pid: next(looks))
+    monkeypatch.setattr(execute, "time", SimpleNamespace(monotonic=iter((100.0, 100.0 + 42.5 * slower)).__next__))
+    seen: dict[str, dict] = {}
+
+    def supervise(run, plan, slot, watch):
+        (spec,) = run.folder.rglob("kernel.json")
+        seen.update(variables=json.loads(spec.read_text())["env"], injected=Job.read(run.folder).parameters)
+        run.executed.write_text(notebook(handed_over(monkeypatch), datetime.now(UTC) + timedelta(seconds=2.25)))
+        Outcome("ok").write(run.folder)
+        with RunMeter(1, slot.gpus) as meter:
+            meter._sample_processes()
+            for used, joules in ((5, 100), (3, 350), (2, 600)):
+                gpu.used, gpu.energy = used * GIB, joules * 1000
+                meter.mark()
+            gpu.energy += 200_000
+            meter._sample_processes()
+        return Ending(False, 0, "", meter.marked_j), meter
+
+    monkeypatch.setattr(execute, "_supervise", supervise)
+    (planned,) = plan.make(KNOWN, [ROW], "quick", GIVEN, gpu=True, slot={"THREADS": 4})
+    slot = devices.timed("1", threads=4)[0]
+    run = execute.execute(planned, slot, Interpreter(), lambda progress: None)
+    run.close()
+    return run.record, seen["variables"], seen["injected"]
+
+
+METRICS = {
+    "accuracy": 0.75,
+    "parameters": 3441592,
+    "loss": [2.0, 1.5, 1.25],
+    "epoch_s": [4.0, 2.0, 3.0],
+    "epoch_accuracy": [0.25, 0.5, 0.75],
+    "train_s": 9.0,
+    "target_s": 6.0,  # two epochs, the tests off the clock
+    "first_epoch_s": 4.0,
+    "steady_epoch_s": 2.5,
+    "examples_per_s": 2000.0,  # 5,000 in 2.5 s
+    "examples_per_j": 20.0,  # 10,000 in the 500 J between the first and the last epoch line
+    "setup_s": 1.5,
+    "data_s": 0.75,
+    "build_s": 0.875,  # model, weights, optimizer
+    "evaluate_s": 0.625,
+    "wall_s": 42.5,
+    "cpu_s": 18.5,  # of three processes, one of which had ended
+    "peak_rss": 3 * GIB,
+    "peak_gpu_memory": 4 * GIB,  # 1 GiB was in use before
+    "energy_j": 800.0,
+}
+CELLS_OF_THE_TABLE = {
+    "framework": "PyTorch",
+    "versions": "torch 2.13.0, Python 3.12.1, CUDA 13.0",
+    "device": "GPU",
+    "accuracy": "75.00 %",
+    "train": "9.0 s",
+    "to target": "6.0 s",
+    "first epoch": "4.0 s",
+    "steady": "2.5 s",
+    "examples/s": "2,000",
+    "data": "0.75 s",
+    "build": "0.88 s",
+    "test": "0.62 s",
+    "wall": "42.5 s",
+    "memory": "3.0 GiB",
+    "GPU memory": "4.0 GiB",
+    "energy": "0.80 kJ",
+    "examples/J": "20.0",
+    "examples come": "resident",
+    "waits every": "epoch",
+    "of FP32 peak": "1.1%",  # 2,000 examples of 374 MFLOP a second, of 67 TFLOP
+    "record": "record",
+}
+
+
+def test_record(monkeypatch):
+    record, variables, injected = played(monkeypatch)
+    assert (record.status, record.error) == ("ok", None)
+    metrics = record.metrics.model_dump(exclude_none=True)
+    assert metrics.pop("start_s") == pytest.approx(2.25, abs=0.25)
+    assert metrics == METRICS
+    assert (record.build, record.device, record.threads) == ("cuda13", "cuda:0", 4)
+    assert record.cuda == {"CUDA": "13.0"} and record.dataset.sizes == {"train": 5000, "test": 10000}
+    assert [gpu.name for gpu in record.machine.gpus] == ["NVIDIA H200"] and record.machine.name == "nvidia-h200"
+    assert record.params["EPOCHS"] == 3 and record.params["LR"] == 0.01 and injected == GIVEN
+    told = record.telemetry
+    assert (told.energy_from, told.power_w, told.utilisation, told.clock_mhz) == ("counter", 400.0, 0.5, 1380)
+    assert variables["OF_THE_BUILD"] == "1" and variables["CUDA_VISIBLE_DEVICES"] == "1"
+    assert variables["OMP_NUM_THREADS"] == variables["MKL_NUM_THREADS"] == "4"
+
+
+def test_tables(monkeypatch, tmp_path):
+    record, *_ = played(monkeypatch)
+    written = records.write(record, tmp_path)
+    assert written.relative_to(tmp_path).as_posix() == (
+        "nvidia-h200/cifar10_cnn/quick,batchsize=50,epochs=3,n_train=5000,target_accuracy=0.5,threads=4/pytorch.json"
+    )
+    results = TaskResults.of(KNOWN, "cifar10_cnn", [one for _, one in records.read_all(tmp_path)])
+    (column,) = results.columns
+    table = tables.details(results, column)
+    (row,) = table.rows
+    assert dict(zip(table.headings, (cell.text for cell in row), strict=True)) == CELLS_OF_THE_TABLE
+    pages.write(KNOWN, tmp_path)
+    (line,) = [line for line in (tmp_path / "cifar10_cnn.md").read_text().splitlines() if "| 2,000 |" in line]
+    cells = [cell.strip() for cell in line.strip("|").split("|")]
+    assert cells[1:-1] == list(CELLS_OF_THE_TABLE.values())[1:-1]
+    overview = tables.overview(results)
+    (first,) = [row for row in overview.rows if row[0].text == "PyTorch"]
+    figures = dict(zip(overview.headings, (cell.text for cell in first), strict=True))
+    assert figures[f"{column.title}: accuracy"] == "75.00 %" and figures["train"] == "9.0 s"
+
+
+def test_comparison(monkeypatch):
+    before, *_ = played(monkeypatch)
+    after = before.model_copy(deep=True)
+    for name in ("train_s", "wall_s", "peak_rss"):
+        setattr(after.metrics, name, 2 * getattr(after.metrics, name))
+    after.metrics.accuracy = 0.5
+    changes = compare([before], [after]).changes
+    assert [(change.outcome, change.quantity, change.before, change.after) for change in changes] == [
+        (WORSE, "accuracy", "75.00 %", "50.00 %"),
+        (WORSE, "train", "9.0 s", "18.0 s"),
+        (WORSE, "wall", "42.5 s", "85.0 s"),
+        (WORSE, "memory", "3.0 GiB", "6.0 GiB"),
+    ]
+    assert "2.00 times" in changes[1].why
+    assert not compare([before], [before]).changes
+
+
+KEYS = {
+    "the machine": lambda: plan_key(machine="other"),
+    "the environment": lambda: plan_key(environment="other"),
+    "a parameter": lambda: plan_key(EPOCHS=4),
+    "the seed": lambda: plan_key(SEED=1),
+    "the notebook": lambda: plan_key(digest=lambda path: str(path.suffix)),
+    "common": lambda: plan_key(digest=lambda path: str(path.is_dir())),
+}
+
+
+def plan_key(machine="here", environment="pins", digest=lambda path: "content", **changed) -> str:
+    (planned,) = plan.make(KNOWN, [ROW], "quick", GIVEN | changed, gpu=True)
+    return planned.key(environment, machine, digest)
+
+
+@pytest.mark.parametrize("what", KEYS)
+def test_what_decides_a_run_is_in_its_key(what):
+    """Resume and the batch take a record with the same key for this run."""
+    assert KEYS[what]() != plan_key() == plan_key()
