@@ -4,8 +4,6 @@ import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from rich.console import Console
-
 from rosetta.catalog import Catalog
 from rosetta.errors import Unavailable
 from rosetta.figures import clock
@@ -14,6 +12,7 @@ from rosetta.records import Machine
 from rosetta.run.devices import Slot
 from rosetta.run.environments import Environment
 from rosetta.run.kernels import Kernels
+from rosetta.terminal import Console
 
 LESS = (
     "To run less: name rows (run_all.py run {}), or --task TASK, or --preset smoke. "
@@ -31,9 +30,6 @@ def announce(
 ) -> None:
     """Tell the plan and its estimate. whole: nobody has chosen rows, so how to choose comes first."""
 
-    def tell(text: str) -> None:
-        console.print(text, markup=False, highlight=False, soft_wrap=True)
-
     environments = list(_environments(ordered, slots, kernels))
     served = {planned.row.full_name for planned, found in environments if found}
     without = {planned.row.full_name: planned.row for planned, found in environments if not found}
@@ -41,25 +37,25 @@ def announce(
     due = [(planned, seconds) for planned, seconds in ordered if catalog.label(planned.row) not in skipped]
     if whole:
         some = dict.fromkeys(shlex.quote(catalog.label(planned.row)) for planned, _ in (due or ordered)[:2])
-        tell(LESS.format(" ".join(some)))
+        console.say(LESS.format(" ".join(some)))
     for machine, titles in _columns(slots):
-        tell(f"{machine.cpu}, {machine.cores} cores, {', '.join(titles)}; results as {machine.name}")
+        console.say(f"{machine.cpu}, {machine.cores} cores, {', '.join(titles)}; results as {machine.name}")
     for line in _lines(due, catalog):
-        tell(line)
+        console.say(line)
     times = [seconds for _, seconds in due] or [0.0]
     total = max(max(times), sum(times) / len(slots))
     side = f", {len(slots)} at a time" if len(slots) > 1 else ""
     left_out = [catalog.label(row) for row in catalog.rows() if row.facts.gpu_only]
     if whole and left_out and not any(slot.on_gpu for slot in slots):
-        tell(f"left out, for they gain nothing without a GPU (name them to run them): {', '.join(left_out)}")
+        console.say(f"left out, for they gain nothing without a GPU (name them to run them): {', '.join(left_out)}")
     builds = {found.title: found.gpu_build.note for _, found in environments if found and found.gpu_build}
     if builds:
         told = ", ".join(f"{title}: {note}" if note else title for title, note in sorted(builds.items()))
-        tell(f"builds for the GPU: {told}")
+        console.say(f"builds for the GPU: {told}")
     if skipped:
-        tell(f"skipped, for want of a build for this GPU (run_all.py doctor says why): {', '.join(skipped)}")
+        console.say(f"skipped, for want of a build for this GPU (run_all.py doctor says why): {', '.join(skipped)}")
     runs = "1 run" if len(due) == 1 else f"{len(due)} runs"
-    tell(f"{runs}{side}, about {clock(total)}{_installations(found for _, found in environments if found)}")
+    console.say(f"{runs}{side}, about {clock(total)}{_installations(found for _, found in environments if found)}")
 
 
 def _lines(due: list[tuple[Plan, float]], catalog: Catalog) -> Iterator[str]:

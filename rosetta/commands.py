@@ -4,9 +4,7 @@ import time
 import tomllib
 from pathlib import Path
 
-from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from rosetta import catalog, manual, records
 from rosetta.compare import changes, sources
@@ -18,6 +16,7 @@ from rosetta.report import pages, pictures, written
 from rosetta.run import machine
 from rosetta.run.execute import commit
 from rosetta.run.kernels import Kernels
+from rosetta.terminal import Console
 
 
 def version() -> str:
@@ -35,9 +34,9 @@ def list_rows(task: str | None, kernels: Kernels) -> None:
     for row in known.shown(task):
         framework = known.frameworks[row.framework]
         table.add_row(
-            Text(known.label(row) if len(known.tasks) == 1 else row.full_name),
+            known.label(row) if len(known.tasks) == 1 else row.full_name,
             row.environment,
-            Text(f"cannot exist: {row.facts.absent}" if row.facts.absent else kernels.state(row, cards)),
+            f"cannot exist: {row.facts.absent}" if row.facts.absent else kernels.state(row, cards),
             str(framework.released),
             str(framework.retired or ""),
         )
@@ -82,6 +81,6 @@ def compare_records(before: str, after: str, factor: float | None) -> int:
     if not comparison.rows and not comparison.of(WORSE):
         raise RosettaError(f"{first.title} and {second.title} have no row in common that could be compared")
     console = Console()
-    console.print(f"from {first.title} to {second.title}", markup=False, highlight=False)
+    console.say(f"from {first.title} to {second.title}")
     changes.show(comparison, console)
     return 1 if comparison.of(WORSE) else 0

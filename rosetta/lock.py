@@ -18,7 +18,7 @@ from rosetta.paths import ROOT
 def alone(what: str, work: Callable[[], int], interrupted: str = "what is finished is kept") -> int:
     """The exit code of work that no other runner may disturb. Ctrl-C ends it with a line, and exit code 130.
 
-    SIGTERM, as schedulers send it, ends it as orderly. Only the first signal counts: ``uv run`` passes SIGTERM on, so
+    A terminal that closes (SIGHUP) ends nothing. SIGTERM, as schedulers send it, ends it as orderly. Only the first signal counts: ``uv run`` passes SIGTERM on, so
     ``timeout`` and Slurm deliver it twice, and the second must not break what stops the runs.
     """
     asked = False
@@ -30,6 +30,7 @@ def alone(what: str, work: Callable[[], int], interrupted: str = "what is finish
             raise KeyboardInterrupt
 
     before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    before[signal.SIGHUP] = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
         with only_runner(what):
             return work()

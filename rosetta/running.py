@@ -5,9 +5,6 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
-from rich.console import Console
-from rich.text import Text
-
 from rosetta import catalog, plan, records
 from rosetta.announcement import announce
 from rosetta.batch import journal
@@ -25,6 +22,7 @@ from rosetta.report import pages
 from rosetta.run import devices, kernels
 from rosetta.run.devices import Slot
 from rosetta.tasks import UNTIMED
+from rosetta.terminal import Console
 
 
 def row_names(names: list[str], task: str | None) -> list[str]:
@@ -59,10 +57,7 @@ def _executor(order: Order) -> Iterator[Executor]:
     if order.cluster:
         from rosetta.cluster.executor import Cluster
 
-        def note(text: str) -> None:
-            Console().print(text, markup=False, highlight=False, soft_wrap=True)
-
-        with Cluster(order.cluster, order.kernels, order.data_dir, note) as cluster:
+        with Cluster(order.cluster, order.kernels, order.data_dir, Console().say) as cluster:
             yield cluster
     else:
         folder = Path(order.data_dir) if order.data_dir else None
@@ -111,9 +106,9 @@ class _Job:
         lines = [_finished(line, kept[number]) if number in kept else line for number, line in enumerate(self._lines())]
         missing = [pair for number, pair in enumerate(self.plans) if number not in kept]
         if not missing:
-            self.console.print(f"batch {folder.name}: all {len(kept)} runs are finished; --fresh runs them again")
+            self.console.say(f"batch {folder.name}: all {len(kept)} runs are finished; --fresh runs them again")
             return 0
-        self.console.print(f"batch {folder.name}: {len(kept)} of {len(self.plans)} runs are finished", highlight=False)
+        self.console.say(f"batch {folder.name}: {len(kept)} of {len(self.plans)} runs are finished")
         announce(self.catalog, missing, self.slots, self.executor.kernels, self.console)
         return self._execute(journal.reopen(folder, lines, len(self.slots)), kept)
 
@@ -196,8 +191,8 @@ def _summary(done: list[Record], batch: Batch, page: Path, console: Console) -> 
             log = records.path(record, batch.results, ".log")
             where = f" (log: {portable(str(log))})" if log.exists() else ""
             text = f"{batch.catalog.label(record)}: {record.status}: {record.error}{where}"
-            console.print(Text(text, STYLES[record.status]), soft_wrap=True)
+            console.say(text, STYLES[record.status])
     for trouble in batch.troubles:
-        console.print(Text(trouble, "red"), soft_wrap=True)
+        console.say(trouble, "red")
     succeeded = sum(record.status == "ok" for record in done)
-    console.print(f"{succeeded} of {len(done)} runs ok; table: {portable(str(page))}", highlight=False, soft_wrap=True)
+    console.say(f"{succeeded} of {len(done)} runs ok; table: {portable(str(page))}")

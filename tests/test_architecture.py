@@ -21,8 +21,8 @@ MODULES = {
 }
 # From the bottom up: a module or package imports from lower lines alone
 LAYERS = (
-    {"errors", "paths", "naming", "figures", "markdown"},
-    {"files", "data", "options", "lock", "extras"},
+    {"errors", "paths", "naming", "figures", "printable"},
+    {"files", "data", "options", "lock", "extras", "markdown", "terminal"},
     {"kinds", "blocks"},
     {"tasks", "records"},
     {"catalog"},

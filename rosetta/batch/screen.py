@@ -2,13 +2,13 @@
 
 from contextlib import nullcontext
 
-from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
 from rosetta.batch.journal import Line, Status
 from rosetta.figures import clock
+from rosetta.terminal import Console
 
 BAD = ("failed", "crashed", "timeout", "diverged")
 STYLES = {"ok": "green", "skipped": "yellow", "waiting": "dim"} | dict.fromkeys(BAD, "red")
@@ -40,7 +40,7 @@ class Screen:
 
     def note(self, text: str) -> None:
         """Something about the batch as a whole, as a line of its own."""
-        self.console.print(Text(text, "yellow"), soft_wrap=True)
+        self.console.say(text, "yellow")
 
     def _say(self, number: int, what: str) -> None:
         """One plain line, where there is no live table."""
@@ -50,7 +50,7 @@ class Screen:
         line, several = self.status.lines[number], self.status.slots > 1
         where = f" on {line.where}" if several and line.where else ""
         text = f"[{number + 1}/{len(self.status.lines)}] {line.row}{where}: {what}  ({clock(line.elapsed_s or 0)})"
-        self.console.print(Text(text), soft_wrap=True)
+        self.console.say(text)
 
 
 def table(status: Status, height: int) -> Table:
@@ -63,7 +63,7 @@ def table(status: Status, height: int) -> Table:
     grid.add_column("", overflow="fold")
     for line in _visible(status.lines, height - ROOM):
         grid.add_row(
-            Text(line.row),
+            line.row,
             Text(line.state, STYLES.get(line.state, "cyan")),
             *([line.where] if several else []),
             line.part,

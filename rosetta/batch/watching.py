@@ -3,13 +3,12 @@
 import time
 from pathlib import Path
 
-from rich.console import Console
 from rich.live import Live
-from rich.text import Text
 
 from rosetta.batch import journal
 from rosetta.batch.screen import ROOM, table
 from rosetta.paths import RESULTS
+from rosetta.terminal import Console
 
 
 def watch(name: str, out: Path | None) -> int:
@@ -34,5 +33,5 @@ def watch(name: str, out: Path | None) -> int:
     where = f" --out {out}" if out else ""
     reason = "was interrupted" if status.ended else "has lost its runner"
     text = f"batch {status.id} {reason}, {missing} runs are missing; go on with: run_all.py resume {status.id}{where}"
-    console.print(Text(text, "red"), soft_wrap=True)
+    console.say(text, "red")
     return 1

@@ -2,9 +2,7 @@
 
 import shutil
 
-from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from rosetta import catalog, data
 from rosetta.catalog import Catalog
@@ -14,6 +12,7 @@ from rosetta.records import Gpu
 from rosetta.run import environments, interpreters, machine
 from rosetta.run.environments import Environment
 from rosetta.run.kernels import Kernels
+from rosetta.terminal import Console
 
 
 def main(kernels: Kernels) -> int:
@@ -41,10 +40,10 @@ def main(kernels: Kernels) -> int:
         table.add_row(f"Python {version}", str(interpreters.find(version) or "not found"))
     sets = {task.data: _data(task.data) for task in known.tasks.values() if task.data}
     for name, (text, _) in sets.items():
-        table.add_row(f"data {name}", Text(text))
+        table.add_row(f"data {name}", text)
     for name in environments.names():
         for state, rows in _states(name, known, kernels, cards).items():
-            table.add_row(f"environment {name}", Text(f"{state}{rows}"))
+            table.add_row(f"environment {name}", f"{state}{rows}")
     Console().print(table)
     blocked = any(
         found.obstacle() for found in needed if kernels.interpreter(found.name) is None and not found.is_ready()

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from rich.console import Console
 from rich.text import Text
 
 from common.check import ALLOWED, MARK
@@ -25,6 +24,7 @@ from rosetta.run.installer import Tell
 from rosetta.run.kernels import Kernels
 from rosetta.run.telemetry import RunMeter
 from rosetta.tasks import UNTIMED
+from rosetta.terminal import Console
 
 PROGRAMS = "check"  # below programs/
 ROLES = ("parameters", "setup")  # cells of a notebook that a check begins with
@@ -43,21 +43,21 @@ def main(names: list[str], task: str | None, kernels: Kernels, gpus: str | None)
 
     A row that this machine cannot hold is skipped; that counts as a failure only if the row was asked for by name.
     """
-    known, console = catalog.load(), Console(highlight=False, soft_wrap=True)
+    known, console = catalog.load(), Console()
 
     def tell(text: str) -> None:
-        console.print(f"  {text}", style="dim", markup=False)
+        console.say(f"  {text}", "dim")
 
     slots = {slot.machine.name: slot for slot in devices.timed(gpus, threads=None)}
     rows = {(row.framework, row.environment, row.imports[0]): row for row in reversed(known.select(names, task))}
     bad = 0
     for slot in slots.values():
-        console.print(f"on {slot.machine.about}", markup=False)
+        console.say(f"on {slot.machine.about}")
         for row in reversed(rows.values()):
             checked = _check(row, known, slot, kernels, tell)
             bad += checked.status == "failed" or checked.status == "skipped" and bool(names)
             text = Text(f"  {known.label(row):<20} ").append(f"{checked.status:<8}", STYLES[checked.status])
-            console.print(text.append(checked.text))
+            console.print(text.append(checked.text), soft_wrap=True)
     return 1 if bad else 0
 
 

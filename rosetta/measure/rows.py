@@ -7,8 +7,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
 from rosetta import catalog, data, plan, records
 from rosetta.catalog import Catalog, Row
 from rosetta.errors import RosettaError, Unavailable
@@ -20,6 +18,7 @@ from rosetta.records import Point, Record
 from rosetta.run import devices, kernels
 from rosetta.run.execute import blank
 from rosetta.tasks import UNTIMED
+from rosetta.terminal import Console
 
 
 class Measuring:
@@ -30,7 +29,7 @@ class Measuring:
         self.kernels = kernels.chosen(options.python or [], options.build or [])
         self.slot = devices.timed(options.gpus, threads=None)[0]
         self.results = options.out.absolute() if options.out else RESULTS
-        self.console = Console(highlight=False, soft_wrap=True)
+        self.console = Console()
         chosen = self.catalog.select(options.names or [], options.task)
         self.rows = [row for row in chosen if self.catalog.kind(row).trains]
         if options.names and len(self.rows) < len(chosen):
@@ -77,7 +76,7 @@ class Measuring:
         data.locate_all(plans, self.options.data_dir)
         if self.options.data_dir:  # the scripts inherit it
             os.environ["ROSETTA_DATA"] = str(self.options.data_dir.absolute())
-        self.console.print(f"{'row':<22}{heading}", markup=False)
+        self.console.say(f"{'row':<22}{heading}")
         failed = False
         for planned in plans:
             title = self.catalog.label(planned.row)
@@ -86,15 +85,15 @@ class Measuring:
                 record.preset, record.changed, record.status = what, changed or {}, "ok"
                 for points in work(planned):
                     keep.row(record.model_copy(update={"points": points}), self.results)
-                    self.console.print(f"{title:<22}{line(points)}", markup=False)
+                    self.console.say(f"{title:<22}{line(points)}")
             except Unavailable as reason:
-                self.console.print(f"{title}: {reason}", style="yellow", markup=False)
+                self.console.say(f"{title}: {reason}", "yellow")
                 failed |= bool(self.options.names)
             except RosettaError as error:
-                self.console.print(f"{title}: {error}", style="red", markup=False)
+                self.console.say(f"{title}: {error}", "red")
                 failed = True
         kept = [record for _, record in records.read_all(self.results)]
         pictures = draw(self.catalog, kept, self.results) if draw else []
         for file in [*pictures, *tables.Tables(self.catalog, kept, self.results).write()]:
-            self.console.print(portable(str(file)), markup=False)
+            self.console.say(portable(str(file)))
         return int(failed)

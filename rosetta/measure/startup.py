@@ -31,7 +31,7 @@ def startup(options: RowOptions, repeats: int) -> int:
     bench = Measuring(options)
     points = _commands(repeats, bench.results)
     for point in points:
-        bench.console.print(f"{point.at['command']:<26} {spread(point.sample, 2)} s", markup=False)
+        bench.console.say(f"{point.at['command']:<26} {spread(point.sample, 2)} s")
     keep.machine(STARTUP, bench.slot.machine, points, bench.results)
 
     def work(planned: Plan) -> Iterator[list[Point]]:

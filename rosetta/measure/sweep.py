@@ -82,7 +82,7 @@ def sweep(
         plans.append(bench.plan(row, constants | task.kind.short(constants, steps=1, epochs=1)))
     if not bench.slot.on_gpu:
         total_s = len(slots) * sum(protocols[row.full_name].estimate_s(row) for row in bench.rows)
-        bench.console.print(f"about {clock(total_s)}")
+        bench.console.say(f"about {clock(total_s)}")
 
     def work(planned: Plan) -> Iterator[list[Point]]:
         protocol = protocols[planned.row.full_name]

@@ -1,0 +1,135 @@
+"""The terminal is a guest: a batch goes on without it, and nothing that a notebook or a record says commands it."""
+
+import fcntl
+import os
+import pty
+import subprocess
+import sys
+import termios
+from datetime import UTC, datetime
+
+import pytest
+
+from rosetta.batch.journal import Line, Status
+from rosetta.batch.screen import Screen, table
+from rosetta.printable import printable
+from rosetta.terminal import Console
+from tests.standin import ROOT, one_line
+
+# What a terminal would obey: its title, the clipboard, an erased screen, a line begun again, C1 forms of these, text turned round
+EVIL = "a\x1b]0;title\x07b\x1b]52;c;eA==\x1b\\c\x1b[2J\x1b[31md\x1b[0m\re\x9b2Jf\x9d0;t\x9cg\x1bch\x08\x07i\u202ej"
+WORDS = "abcd efghij"
+
+
+def batch(standin, ending: str) -> subprocess.CompletedProcess:
+    """A run in a shell that does this with its output; its exit code is the first line of standard output."""
+    command = standin.command("run", "good", "--synthetic", "--preset", "smoke", "--out", str(standin.out))
+    script = f'set -o pipefail; "$0" "$@" {ending}'
+    return subprocess.run(
+        ["bash", "-c", script, *command], cwd=standin.root, env=standin.variables(), capture_output=True, text=True
+    )
+
+
+@pytest.mark.parametrize("ending", [">/dev/full", ">&-", "| head -1", ">/dev/full 2>/dev/full", ">&- 2>&- <&-"])
+def test_batch_goes_on_without_a_screen(standin, ending):
+    done = batch(standin, ending)
+    assert done.returncode == 0
+    assert standin.record("good")["status"] == "ok" and "good.ipynb" in standin.table()
+    if ending == ">/dev/full":
+        assert one_line(done.stderr) == (
+            "run_all.py: cannot write to standard output (No space left on device); the work goes on"
+        )
+    else:
+        assert done.stderr == ""
+
+
+def test_batch_goes_on_when_its_terminal_closes(standin):
+    """As a window that is closed, or a connection that breaks: a hang-up, and errors from then on."""
+    master, terminal = pty.openpty()
+    command = standin.command("run", "good", "--synthetic", "--preset", "smoke", "--out", str(standin.out))
+    runner = subprocess.Popen(
+        command,
+        cwd=standin.root,
+        env=standin.variables(TERM="xterm"),
+        stdin=terminal,
+        stdout=terminal,
+        stderr=terminal,
+        start_new_session=True,
+        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+    )
+    os.close(terminal)
+    seen = b""
+    while b"0 of 1 done" not in seen:
+        seen += os.read(master, 65536)
+    os.close(master)
+    assert runner.wait(60) == 0 and standin.record("good")["status"] == "ok"
+
+
+def test_command_that_prints_ends_quietly_when_its_reader_leaves(standin):
+    command = standin.command("list")
+    script = '"$0" "$@" | true; echo "${PIPESTATUS[0]}"'
+    done = subprocess.run(["bash", "-c", script, *command], cwd=standin.root, capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("0\n", "")
+
+
+def test_output_goes_on_when_the_disk_has_room_again(tmp_path):
+    """A limit on the file's size stands for a disk that is full."""
+    file = tmp_path / "nohup.out"
+    code = (
+        "import resource; from rosetta import terminal; terminal.keep_on(); console = terminal.Console()\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (4, resource.RLIM_INFINITY)); console.say('lost'); print('lost')\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2); console.say('kept'); print('too')"
+    )
+    with file.open("w") as output:
+        done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, stdout=output, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 0 and file.read_text().endswith("kept\ntoo\n")
+    assert "File too large" in one_line(done.stderr)
+
+
+def test_character_that_the_terminal_lacks_is_no_error():
+    code = "from rosetta import terminal; terminal.keep_on(); print('×'); terminal.Console().say('×')"
+    variables = os.environ | {"PYTHONIOENCODING": "ascii"}
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=variables, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "\\xd7\n" * 2)
+
+
+def test_control_sequences_are_taken_out():
+    assert printable(EVIL) == WORDS
+    assert printable("one\r\ntwo\tx\n") == "one\ntwo\tx\n"
+
+
+def controls(text: str) -> set[str]:
+    return {character for character in text if not character.isprintable()} - {"\n"}
+
+
+@pytest.mark.parametrize("code", ["print({!r})", "print({!r}, file=sys.stderr)", "terminal.Console().say({!r})"])
+def test_nothing_printed_commands_the_terminal(code):
+    code = "import sys; from rosetta import terminal; terminal.keep_on(); " + code.format(EVIL)
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert done.stdout + done.stderr == f"{WORDS}\n"
+
+
+def test_batch_shows_the_words_of_its_runs_alone(capsys):
+    """As plain lines, and as the table of ``watch`` and of a terminal; brackets are no markup."""
+    line = Line(
+        row=f"[bold]{EVIL}", estimate_s=1, where=EVIL, part=EVIL, note=EVIL, result=EVIL, started=datetime.now(UTC)
+    )
+    status = Status(id=EVIL, host="x", pid=1, started=datetime.now(UTC), lines=[line], slots=2)
+    screen = Screen(status, Console(width=200))
+    screen.progress(0)
+    screen.note(f"[/x]{EVIL}")
+    lines = capsys.readouterr().out
+    assert f"[bold]{WORDS} on {WORDS}: {WORDS}  {WORDS}" in lines and f"[/x]{WORDS}" in lines
+    Console(width=200).print(table(status, 40))
+    printed = capsys.readouterr().out
+    assert not controls(lines + printed) and "[bold]" in printed
+
+
+def test_notebook_that_prints_control_sequences(standin):
+    told = f"EPOCH_LINE = 'epoch 1/1, loss 1.0 {EVIL}'".encode("unicode_escape").decode()
+    fail = f"{told}\nprint(EPOCH_LINE)\nraise RuntimeError(EPOCH_LINE)"
+    standin.notebook("raises", [("parameters", "EPOCHS = 1"), ("train", fail)])
+    standin.catalog(standin.entry("raises"))
+    done = standin.run("raises")
+    assert done.returncode == 1 and f"failed: RuntimeError: epoch 1/1, loss 1.0 {WORDS}" in done.stdout
+    assert not controls(done.stdout + done.stderr) and not controls(standin.table())
