@@ -1,12 +1,19 @@
 """Pieces of Markdown that the generated pages are made of."""
 
 import os
+import re
 import textwrap
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from urllib.parse import quote
+
+from rosetta.printable import printable
 
 WIDTH = 118  # characters of a line of text
-ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "|": "&#124;", "[": "&#91;", "]": "&#93;", "\n": " "})
+NAMED = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
+INLINE = re.compile(r"[&<>|[\]`*\\~$]|(?<!\w)_|_(?!\w)")  # an underscore within a word is none of Markdown's
+BLOCK = re.compile(r"^(\d*)(?=[#+=.)-]+(?:\s|$))", re.MULTILINE)  # what would make a line a heading or an item
+UNQUOTED = "/,=+@"  # of a path, in an address
 
 
 def table(heading: list[str], body: Iterable[list[str]], figures: bool | Sequence[bool] = True) -> str:
@@ -19,14 +26,30 @@ def table(heading: list[str], body: Iterable[list[str]], figures: bool | Sequenc
 
 def wrapped(text: str) -> str:
     """A paragraph in lines of a page's width."""
-    return textwrap.fill(text, WIDTH, break_long_words=False, break_on_hyphens=False)
+    return paragraph(textwrap.fill(text, WIDTH, break_long_words=False, break_on_hyphens=False))
+
+
+def paragraph(text: str) -> str:
+    """Lines none of which begins anything else than text."""
+    return BLOCK.sub(r"\1\\", text.strip())
 
 
 def link(target: Path, base: Path) -> str:
-    """The address of a file, relative to the folder of the page."""
+    """The way to a file, relative to the folder of the page."""
     return Path(os.path.relpath(target, base)).as_posix()
 
 
+def address(target: Path, base: Path) -> str:
+    """The same as Markdown writes it, whatever the names of the folders."""
+    return quote(link(target, base), UNQUOTED)
+
+
 def escape(text: str) -> str:
-    """Text that is no markup in a Markdown table."""
-    return text.translate(ENTITIES)
+    """Text of any kind as one line that is no markup: in a table, a heading, a paragraph or a link."""
+    line = printable(text).replace("\n", " ")
+    return INLINE.sub(lambda found: NAMED.get(found[0], f"&#{ord(found[0])};"), line)
+
+
+def code(text: str) -> str:
+    """Text of any kind as code."""
+    return f"`{printable(text).replace('`', chr(39)).replace(chr(10), ' ')}`"

@@ -46,14 +46,17 @@ def _setting(record: Record) -> tuple[str, str, str]:
 
 
 def _given(changed: dict) -> str:
-    return " ".join(f"`{name}={value}`" if value != "" else f"without `{name}`" for name, value in changed.items())
+    return " ".join(
+        markdown.code(f"{name}={value}") if value != "" else f"without {markdown.code(name)}"
+        for name, value in changed.items()
+    )
 
 
 def _words(group: Group, *parts: str) -> str:
     """Machine, protocol and days, below a table."""
     days = sorted({f"{record.started:%Y-%m-%d}" for record in group})
     days = " to ".join(dict.fromkeys([days[0], days[-1]]))
-    return markdown.wrapped("; ".join([group[0].machine.about, *parts, days]) + ".")
+    return markdown.wrapped("; ".join([markdown.escape(group[0].machine.about), *parts, days]) + ".")
 
 
 def _epochs(group: Group) -> str:
@@ -66,7 +69,7 @@ def _epochs(group: Group) -> str:
 def _repeats(group: Group) -> str:
     repeats = sorted({len(point.values) for record in group for point in record.points})
     counted = "one run each" if repeats == [1] else f"medians of {', '.join(map(str, repeats))} runs"
-    return markdown.wrapped(f"{group[0].machine.about}; {counted}.")
+    return markdown.wrapped(f"{markdown.escape(group[0].machine.about)}; {counted}.")
 
 
 def _lines(heading: list[str], lines: Callable[[list[Point]], list[list[str]]], words=_words) -> Make:
@@ -90,11 +93,16 @@ OF_ROWS = {
     "settings": _against("so"),
     "startup": _lines([f"{title}, s" for title in PARTS.values()], lambda points: [cells.start(points)], _repeats),
     "overhead": _lines(["script, s", "`run_all.py`, s", "difference, s"], lambda points: [cells.overhead(points)]),
-    "lessons": _lines(["lesson", ""], lambda points: [cells.lesson(point) for point in points]),
+    "lessons": _lines(
+        ["lesson", ""], lambda points: [[*map(markdown.escape, cells.lesson(point))] for point in points]
+    ),
 }
 OF_MACHINES: dict[str, tuple[list[str], Callable[[Point], list[str]]]] = {
-    "startup": (["`run_all.py`", "seconds"], lambda point: [point.at["command"], spread(point.sample, 2)]),
-    "loading": (["data", "seconds"], lambda point: [point.at["data"], spread(point.sample, 3)]),
+    "startup": (
+        ["`run_all.py`", "seconds"],
+        lambda point: [markdown.escape(point.at["command"]), spread(point.sample, 2)],
+    ),
+    "loading": (["data", "seconds"], lambda point: [markdown.escape(point.at["data"]), spread(point.sample, 3)]),
     "cluster": (
         ["workers", "runs", "seconds a run", "time, s"],
         lambda point: [*(f"{number:g}" for number in point.at.values()), f"{point.sample.median:,.1f}"],
@@ -142,7 +150,9 @@ class Tables:
             heading, line = OF_MACHINES[what]
             parts.append(markdown.table(heading, [line(point) for point in measured.points]))
             if what not in OF_ROWS:  # whose tables say it
-                parts.append(f"{measured.machine.about}; {measured.measured:%Y-%m-%d}.")
+                parts.append(
+                    markdown.paragraph(f"{markdown.escape(measured.machine.about)}; {measured.measured:%Y-%m-%d}.")
+                )
         if what in OF_ROWS:
             parts.append(self._of_rows(what, OF_ROWS[what]))
         return "\n\n".join(filter(None, parts))
@@ -182,7 +192,7 @@ class Tables:
         words = (
             f"From the next table, with {_count(most)}. NumPy's product of two matrices of {size} x {size}: "
             f"{best / 1e9:.0f} GFLOP/s, which makes the floor of a step {1000 * flop / best:.0f} ms "
-            f"({floor[0].machine.about}; {floor[0].measured:%Y-%m-%d})."
+            f"({markdown.escape(floor[0].machine.about)}; {floor[0].measured:%Y-%m-%d})."
         )
         return [markdown.table(heading, body), markdown.wrapped(words)]
 
@@ -193,7 +203,7 @@ class Tables:
             for place, points in groupby(sorted(cells.timed(record.points), key=_place), key=_place):
                 phases, at = {point.at["phase"]: point for point in points}, dict(place)
                 step = phases["step"]
-                others = [f"{name.lower()} {value}" for name, value in cells.others(at).items()]
+                others = [markdown.escape(f"{name.lower()} {value}") for name, value in cells.others(at).items()]
                 title = " ".join([_title(record), *others])
                 times = [milliseconds(phases[phase]) for phase in PHASES]
                 rate, protocol = f"{at[BATCH] / step.sample.mean:.0f}", f"{len(step.values)} x {step.at['steps']}"
@@ -201,7 +211,7 @@ class Tables:
         heading = ["row", "threads", "batch", *(f"{title}, ms" for title in PHASES.values()), "examples/s", "protocol"]
         words = "Mean ± standard deviation; *protocol*: repeats x steps. " + _words(group)
         picture = picture_file(self.results, group[0].machine.name, task)
-        address = markdown.link(picture, self.results)
+        address = markdown.address(picture, self.results)
         shown = f"![Examples a second by batch size and number of threads]({address})"
         return [markdown.table(heading, body), words, *([shown] if picture.is_file() else [])]
 

@@ -56,7 +56,7 @@ def _overview(task: TaskResults, results: Path, base: Path) -> str:
         "Conformance": results / "conformance" / f"{key}.md",
     }
     ways = [
-        f"[{name}]({markdown.link(file, base)})"
+        f"[{name}]({markdown.address(file, base)})"
         for name, file in others.items()
         if file.parent == results or file.is_file()
     ]
@@ -73,9 +73,18 @@ def _details(task: TaskResults, results: Path) -> str:
     parts = [f"# Results: {task.task.title}", GENERATED, MEANING + meaning(task.task)]
     parts += [] if task.columns else ["No finished run yet."]
     for column in task.columns:
-        parts += [f"## {column.title}", column.about(), render(tables.details(task, column), results, results)]
+        parts += [
+            f"## {markdown.escape(column.title)}",
+            about(column),
+            render(tables.details(task, column), results, results),
+        ]
         parts += _titled(tables.across_seeds(task, column), "###", results) + _pictures(column, results)
     return _join(parts + _titled(tables.unfinished(task), "##", results) + _notes(task))
+
+
+def about(column: Column) -> str:
+    """What was run, and on what, as a paragraph."""
+    return markdown.paragraph(markdown.escape(column.about()))
 
 
 def meaning(task: Task) -> str:
@@ -84,12 +93,12 @@ def meaning(task: Task) -> str:
 
 
 def _titled(table: Table | None, level: str, results: Path) -> list[str]:
-    return [f"{level} {table.title}", render(table, results, results)] if table else []
+    return [f"{level} {markdown.escape(table.title)}", render(table, results, results)] if table else []
 
 
 def _pictures(column: Column, results: Path) -> list[str]:
     return [
-        f"![{chart.name}: {column.title}]({markdown.link(file, results)})\n\n{chart.caption}"
+        f"![{chart.name}: {markdown.escape(column.title)}]({markdown.address(file, results)})\n\n{chart.caption}"
         for chart, file in pictures.drawn(results, column)
     ]
 
@@ -107,7 +116,7 @@ def _cell(cell: Cell, results: Path, base: Path) -> str:
         text = f"**{text}**"
     # A figure's own link would make the page unreadable as text: its record is named in the last column
     file = None if cell.value is not None else _file(cell.to, results)
-    return f"[{text}]({markdown.link(file, base)})" if file else text
+    return f"[{text}]({markdown.address(file, base)})" if file else text
 
 
 def _file(target: Row | Record | Executed | str | None, results: Path) -> Path | None:

@@ -69,7 +69,7 @@ def _rows(columns: Columns, folder: str, fastest: int | None, names: list[str], 
         rows = sorted(rows, key=lambda row: seconds[row.name])[:fastest]
     shown = replace(results, rows=rows)
     table = tables.overview(shown, columns=[column])
-    about, *sources = map(markdown.wrapped, (column.about(), *tables.sources(shown)))
+    about, *sources = map(markdown.wrapped, (markdown.escape(column.about()), *tables.sources(shown)))
     return "\n\n".join([about, render(table, RESULTS, base), *sources])
 
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -34,7 +34,7 @@ def _relink(token: Token, folder: Path, resolve: Resolve) -> None:
         parts = urlsplit(str(address))
         if not parts.scheme and parts.path:
             fragment = f"#{parts.fragment}" if parts.fragment else ""
-            target = resolve((folder / parts.path).resolve(), fragment)
+            target = resolve((folder / unquote(parts.path)).resolve(), fragment)
             if target is None:
                 del token.attrs[name]
             else:
