@@ -1,22 +1,84 @@
-"""Executed notebooks as HTML, by nbconvert; what their outputs contain is sanitised: no script runs and nothing is fetched."""
+"""Executed notebooks as HTML, by nbconvert; the whole page of one is sanitised: no script runs and nothing is fetched."""
 
+import base64
 import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 
-import bleach
 import nbformat
+import nh3
 from markupsafe import Markup
 from nbconvert import HTMLExporter
 from nbconvert.filters import strip_ansi
 
 from rosetta.errors import RosettaError
 
-# What Markdown and outputs may consist of; anything else stays text
-TAGS = set(bleach.ALLOWED_TAGS) | {"br", "caption", "div", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "img", "p", "pre"}
-TAGS |= {"kbd", "s", "small", "span", "sub", "sup", "table", "tbody", "td", "tfoot", "th", "thead", "tr"}
+# What a page may consist of; of anything else the words stay
+OF_THE_SITE = {"article", "aside", "details", "figure", "footer", "header", "hgroup", "map", "nav", "summary"}
+TAGS = nh3.ALLOWED_TAGS - OF_THE_SITE
+ATTRIBUTES = {
+    "*": {"class", "title", "style"},
+    "a": {"href"},
+    "img": {"src", "alt", "width", "height"},
+    "td": {"colspan", "rowspan"},
+    "th": {"colspan", "rowspan"},
+}
+STYLES = {"color", "background-color", "font-weight", "text-align"}
+SHAPES = {
+    "circle",
+    "ellipse",
+    "g",
+    "line",
+    "path",
+    "polygon",
+    "polyline",
+    "rect",
+    "svg",
+    "text",
+    "textPath",
+    "tspan",
+    "use",
+}
+DEFINED = {
+    "clipPath",
+    "defs",
+    "desc",
+    "linearGradient",
+    "marker",
+    "pattern",
+    "radialGradient",
+    "stop",
+    "symbol",
+    "title",
+}
+PLACE = {
+    "cx",
+    "cy",
+    "d",
+    "dx",
+    "dy",
+    "fx",
+    "fy",
+    "height",
+    "points",
+    "r",
+    "rx",
+    "ry",
+    "width",
+    "x",
+    "x1",
+    "x2",
+    "y",
+    "y1",
+    "y2",
+}
+SIGHT = {"class", "href", "id", "offset", "opacity", "orient", "preserveAspectRatio", "refX", "refY", "rotate", "style"}
+SIGHT |= {"dominant-baseline", "letter-spacing", "transform", "viewBox", "visibility", "xlink:href"}
+PREFIXES = {"clip-", "fill", "font-", "gradient", "marker", "pattern", "stop-", "stroke", "text"}  # of more attributes
+NAMESPACES = {"xmlns": "http://www.w3.org/2000/svg", "xmlns:xlink": "http://www.w3.org/1999/xlink"}
+PICTURE = re.compile(r"data:image/(?:png|jpeg|gif|webp|svg\+xml);base64,[\w+/=\s]*$")
 LINE_AGAIN = re.compile(r"[^\n]*\r(?!\n)")  # what a progress bar wrote before it began its line again
 
 
@@ -25,7 +87,7 @@ def body(file: Path, markup: Callable[[str], str]) -> Markup:
     exporter = _exporter()
     exporter.register_filter("markdown2html", markup)
     html, _ = exporter.from_notebook_node(_read(file))
-    return Markup(html)
+    return Markup(_clean(html))  # nbconvert writes parts of an output's metadata as they are
 
 
 @dataclass(frozen=True)
@@ -66,15 +128,44 @@ def _read(file: Path) -> nbformat.NotebookNode:
 def _exporter() -> HTMLExporter:
     exporter = HTMLExporter(template_name="basic", sanitize_html=True)
     exporter.exclude_input_prompt = exporter.exclude_output_prompt = exporter.exclude_anchor_links = True
-    clean = partial(bleach.clean, tags=TAGS, attributes=_allowed, protocols={"http", "https", "mailto", "data"})
-    exporter.register_filter("clean_html", clean)  # nbconvert's own knows no headings
+    exporter.register_filter("clean_html", _clean)  # each part by itself, too: none closes what is around it
+    exporter.register_filter("text_base64", _picture)
     return exporter
 
 
-def _allowed(tag: str, name: str, value: str) -> bool:
-    """Pictures only from the notebook itself, links only to pages."""
-    if (tag, name) == ("img", "src"):
-        return value.startswith("data:image/") and not value.startswith("data:image/svg")
-    if (tag, name) == ("a", "href"):
-        return not value.startswith("data:")
-    return name in {"class", "title", "alt", "colspan", "rowspan"}
+def _clean(html: str) -> str:
+    return nh3.clean(
+        html,
+        tags=TAGS,
+        attributes=ATTRIBUTES,
+        attribute_filter=_allowed,
+        filter_style_properties=STYLES,
+        url_schemes={"http", "https", "mailto", "data"},
+        link_rel="noopener",
+    )
+
+
+def _picture(svg: str) -> str:
+    """An SVG as base64, for the address of a picture: its shapes and words alone."""
+    drawn = nh3.clean(
+        svg,
+        tags=SHAPES | DEFINED,
+        attributes={"*": PLACE | SIGHT},
+        generic_attribute_prefixes=PREFIXES,
+        set_tag_attribute_values={"svg": NAMESPACES},
+        url_schemes=set(),
+        link_rel=None,
+    )
+    return base64.b64encode(drawn.strip().replace("&nbsp;", "&#160;").encode()).decode()  # which XML does not know
+
+
+def _allowed(tag: str, name: str, value: str) -> str | None:
+    """Pictures only from the notebook itself, links only to pages, sizes only as numbers."""
+    match tag, name:
+        case "img", "src":
+            return value if PICTURE.match(value) else None
+        case "a", "href":
+            return None if value.startswith("data:") else value
+        case _, "width" | "height":
+            return value if value.isdecimal() else None
+    return value
