@@ -1,15 +1,18 @@
 """results.md as a function of records."""
 
+import re
 from datetime import UTC, datetime
 
 import pytest
+from markdown_it import MarkdownIt
 
-from rosetta import blocks, catalog, records
+from rosetta import blocks, catalog, markdown, records
 from rosetta.errors import RosettaError
 from rosetta.kinds import KINDS
 from rosetta.kinds.train import TrainMetrics
+from rosetta.measure.tables import Tables
 from rosetta.paths import RESULTS, ROOT
-from rosetta.records import Dataset, Gpu, Machine, Notebook, Record
+from rosetta.records import Dataset, Gpu, Machine, Notebook, Point, Record
 from rosetta.report import experiments, pages, published, tables, written
 from rosetta.report.columns import TaskResults
 from rosetta.tasks import RowFacts
@@ -296,3 +299,36 @@ def test_every_block_of_a_written_page_is_filled():
     for page in written.PAGES:
         text = page.read_text(encoding="utf-8")
         assert blocks.names(text) and "Not measured yet." not in text
+
+
+EVIL = "<b>|a\n# b\r[x](javascript:1)`*_c_*`\x1b[31m$d$"
+WORDS = "<b>|a # b [x](javascript:1)`*_c_*`$d$"
+
+
+def test_text_of_a_record_is_no_markup(tmp_path):
+    """A machine, its GPU, data, versions, an error, what was changed: read as Markdown, the pages show their words."""
+    gpu = Gpu(name=EVIL, memory=2**30, driver=EVIL, cuda="13", capability="9.0")
+    machine = HERE.model_copy(update={"cpu": EVIL, "os": EVIL, "gpus": [gpu]})
+    evil = {"machine": machine, "versions": {EVIL: EVIL}, "changed": {"LR": EVIL}, "device": EVIL, "cuda": {"x": EVIL}}
+    evil |= {"dataset": Dataset(name=EVIL), "notebook": Notebook(path="x", sha256="0", executed="a b|(c).ipynb")}
+    records.write(make("pytorch", **evil), tmp_path)
+    records.write(make("flax", status="failed", error=EVIL, **evil), tmp_path)
+    point = Point(at={"lesson": EVIL}, values=[0.5], unit="fraction")
+    measured = make("pytorch", preset="lessons", points=[point], title=EVIL, **evil)
+    speed = Tables(CATALOG, [measured], tmp_path).text()
+    for name, text in {**pages.make(CATALOG, tmp_path), "speed": speed}.items():
+        tokens = MarkdownIt("commonmark").enable("table").parse(text)
+        shown = [[child for child in token.children if child.content] for token in tokens if token.type == "inline"]
+        for words in ["".join(child.content for child in children) for children in shown]:
+            assert words.count("javascript") == words.count(WORDS.replace("`", "'" if "=" in words else "`")), name
+        assert not {token.type for token in tokens} & {"html_block", "fence", "code_block"}, name
+        assert "html_inline" not in {child.type for children in shown for child in children}, name
+        assert "javascript" in text and not re.search(r"[\x1b\r]", text), name
+    assert "a%20b%7C%28c%29.ipynb" in pages.make(CATALOG, tmp_path)[tmp_path / f"{TASK}.md"]
+
+
+@pytest.mark.parametrize("cpu", ["# CPU", "- CPU", "1. CPU", "    CPU", "> CPU", "---", "==="])
+def test_paragraph_begins_with_no_mark(cpu):
+    text = markdown.wrapped(markdown.escape(f"{cpu} {'x ' * 58}{cpu}"))
+    tokens = MarkdownIt("commonmark").parse(text)
+    assert [token.type for token in tokens] == ["paragraph_open", "inline", "paragraph_close"]

@@ -17,7 +17,7 @@ from rosetta.errors import RosettaError
 
 # What a page may consist of; of anything else the words stay
 OF_THE_SITE = {"article", "aside", "details", "figure", "footer", "header", "hgroup", "map", "nav", "summary"}
-TAGS = nh3.ALLOWED_TAGS - OF_THE_SITE
+TAGS = nh3.ALLOWED_TAGS - OF_THE_SITE | {"tfoot"}
 ATTRIBUTES = {
     "*": {"class", "title", "style"},
     "a": {"href"},
@@ -26,56 +26,13 @@ ATTRIBUTES = {
     "th": {"colspan", "rowspan"},
 }
 STYLES = {"color", "background-color", "font-weight", "text-align"}
-SHAPES = {
-    "circle",
-    "ellipse",
-    "g",
-    "line",
-    "path",
-    "polygon",
-    "polyline",
-    "rect",
-    "svg",
-    "text",
-    "textPath",
-    "tspan",
-    "use",
-}
-DEFINED = {
-    "clipPath",
-    "defs",
-    "desc",
-    "linearGradient",
-    "marker",
-    "pattern",
-    "radialGradient",
-    "stop",
-    "symbol",
-    "title",
-}
-PLACE = {
-    "cx",
-    "cy",
-    "d",
-    "dx",
-    "dy",
-    "fx",
-    "fy",
-    "height",
-    "points",
-    "r",
-    "rx",
-    "ry",
-    "width",
-    "x",
-    "x1",
-    "x2",
-    "y",
-    "y1",
-    "y2",
-}
-SIGHT = {"class", "href", "id", "offset", "opacity", "orient", "preserveAspectRatio", "refX", "refY", "rotate", "style"}
-SIGHT |= {"dominant-baseline", "letter-spacing", "transform", "viewBox", "visibility", "xlink:href"}
+SHAPES = {"circle", "ellipse", "g", "line", "path", "polygon", "polyline", "rect", "svg", "use"}
+SHAPES |= {"clipPath", "defs", "linearGradient", "marker", "pattern", "radialGradient", "stop", "symbol"}
+WORDS = {"desc", "text", "textPath", "title", "tspan"}
+PLACE = {"cx", "cy", "d", "dx", "dy", "fx", "fy", "height", "points", "r", "rx", "ry", "width", "x", "y"}
+PLACE |= {"offset", "orient", "refX", "refY", "rotate", "transform", "viewBox", "x1", "x2", "y1", "y2"}
+LOOK = {"class", "dominant-baseline", "href", "id", "letter-spacing", "opacity", "preserveAspectRatio", "style"}
+LOOK |= {"visibility", "xlink:href"}
 PREFIXES = {"clip-", "fill", "font-", "gradient", "marker", "pattern", "stop-", "stroke", "text"}  # of more attributes
 NAMESPACES = {"xmlns": "http://www.w3.org/2000/svg", "xmlns:xlink": "http://www.w3.org/1999/xlink"}
 PICTURE = re.compile(r"data:image/(?:png|jpeg|gif|webp|svg\+xml);base64,[\w+/=\s]*$")
@@ -149,8 +106,8 @@ def _picture(svg: str) -> str:
     """An SVG as base64, for the address of a picture: its shapes and words alone."""
     drawn = nh3.clean(
         svg,
-        tags=SHAPES | DEFINED,
-        attributes={"*": PLACE | SIGHT},
+        tags=SHAPES | WORDS,
+        attributes={"*": PLACE | LOOK},
         generic_attribute_prefixes=PREFIXES,
         set_tag_attribute_values={"svg": NAMESPACES},
         url_schemes=set(),

@@ -1,5 +1,6 @@
 """What the site is made of: text stays text, markers cannot rot, and it is built in time."""
 
+import base64
 import json
 import re
 import shutil
@@ -19,6 +20,8 @@ from tests.standin import TASK as STANDIN
 from tests.test_report import CATALOG, TASK
 from tests.test_report import make as make_record
 
+PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+LOADED = {"width": "1 onload=document.title='taken'", "height": 20, "alt": '" onload="document.title=1'}
 EVIL = "<script>parent.document.title = 'taken'</script><img src=x onerror=alert(1)>"
 
 
@@ -87,6 +90,9 @@ def test_whatever_is_in_catalog_notebook_and_record_stays_text(checkout, standin
         nbformat.v4.new_output(
             "display_data", data={"image/svg+xml": f"<svg xmlns='http://www.w3.org/2000/svg'>{EVIL}</svg>"}
         ),
+        nbformat.v4.new_output("display_data", data={"text/markdown": f"{EVIL} [link](javascript:alert(1))"}),
+        nbformat.v4.new_output("display_data", data={"text/latex": f"$x$ {EVIL}"}),
+        nbformat.v4.new_output("display_data", data={"image/png": PIXEL}, metadata={"image/png": LOADED}),
         nbformat.v4.new_output("error", ename=EVIL, evalue=EVIL, traceback=[EVIL]),
     ]
     for name, status in (("good", "ok"), ("other", "failed")):
@@ -105,7 +111,9 @@ def test_whatever_is_in_catalog_notebook_and_record_stays_text(checkout, standin
         page = reader.open(href)
         if "#" in href:
             page.wait_for_selector("#record article:nth-child(2)")
-        assert page.title() != "taken" and page.locator("main img[src=x], [onerror], svg script").count() == 0, href
+        assert (
+            page.title() != "taken" and page.locator("main img[src=x], [onerror], [onload], svg script").count() == 0
+        ), href
         assert page.locator("main script:not([type='application/json'])").count() == 0, href
         assert page.locator("a[href^=javascript]").count() == 0, href
     page = reader.open(f"frameworks/{STANDIN}/good.html")
@@ -223,6 +231,34 @@ def test_executed_notebook_fetches_nothing_and_its_links_are_relinked(tmp_path):
         tmp_path / "x.ipynb", lambda text: prose.markup(text, tmp_path, lambda file, _: f"../{file.stem}.html")
     )
     assert "example.org/a.png" not in html and 'href="https://example.org"' in html and 'href="../a.html"' in html
+
+
+def test_svg_of_a_notebook_is_its_shapes_and_words(tmp_path, browser):
+    """It is a picture, in which no script runs anyway; it looks as it did."""
+    drawing = next((RESULTS / "pictures").glob("*.svg")).read_text()
+    evil = "<script>alert(1)</script><a xlink:href='javascript:alert(1)'><text onclick='alert(1)'>a&#160;b</text></a>"
+    svg = drawing.replace("<defs>", f"{evil}<defs>", 1).replace("<svg ", "<svg onload='alert(1)' ", 1)
+    cell = nbformat.v4.new_code_cell("1")
+    cell.outputs = [nbformat.v4.new_output("display_data", data={"image/svg+xml": svg})]
+    nbformat.write(nbformat.v4.new_notebook(cells=[cell]), tmp_path / "x.ipynb")
+    html = executed.body(tmp_path / "x.ipynb", str)
+    clean = base64.b64decode(re.search(r"svg\+xml;base64,([^\"]+)", html)[1]).decode()
+    assert not re.search(r"script|\son\w+=", clean) and "a&#160;b" in clean
+    assert clean.count("<path") == drawing.count("<path") and clean.count("<use") == drawing.count("<use")
+    page = browser.new_page()
+    page.set_content(html)
+    assert page.evaluate("document.images[0].decode().then(() => document.images[0].naturalWidth)") > 100
+    page.close()
+
+
+@pytest.mark.parametrize("address", ["data:text/html,x", "JaVaScript:alert(1)", "vbscript:x", " javascript:alert(1)"])
+def test_link_of_an_output_leads_to_a_page_or_nowhere(tmp_path, address):
+    cell = nbformat.v4.new_code_cell("1")
+    text = f"</div></div><a href='{address}' id='main' onclick='x()'>link</a><table><tr><td style='text-align:right'>1"
+    cell.outputs = [nbformat.v4.new_output("display_data", data={"text/html": text})]
+    nbformat.write(nbformat.v4.new_notebook(cells=[cell]), tmp_path / "x.ipynb")
+    html = executed.body(tmp_path / "x.ipynb", str)
+    assert '<a rel="noopener">link</a>' in html and '<td style="text-align:right">1</td>' in html
 
 
 def test_calls_are_told_apart_by_their_last_name_and_arguments():
