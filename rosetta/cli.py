@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from rosetta import lock, terminal
+from rosetta import lock, streams
 from rosetta.errors import RosettaError
 from rosetta.measure import cli as measuring
 from rosetta.options import (
@@ -289,7 +289,7 @@ def completed(arguments: list[str]) -> list[str]:
 
 def main() -> None:
     """Run the command line; what the user can mend is one line on standard error and exit code 2."""
-    terminal.keep_on()
+    streams.keep_on()
     try:
         app(completed(sys.argv[1:]))
     except RosettaError as error:

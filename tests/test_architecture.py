@@ -22,8 +22,8 @@ MODULES = {
 # From the bottom up: a module or package imports from lower lines alone
 LAYERS = (
     {"errors", "paths", "naming", "figures", "printable"},
-    {"files", "data", "options", "lock", "extras", "markdown", "terminal"},
-    {"kinds", "blocks"},
+    {"files", "data", "options", "lock", "extras", "markdown", "streams"},
+    {"kinds", "blocks", "terminal"},
     {"tasks", "records"},
     {"catalog"},
     {"plan"},

@@ -320,7 +320,7 @@ def test_text_of_a_record_is_no_markup(tmp_path):
         tokens = MarkdownIt("commonmark").enable("table").parse(text)
         shown = [[child for child in token.children if child.content] for token in tokens if token.type == "inline"]
         for words in ["".join(child.content for child in children) for children in shown]:
-            assert words.count("javascript") == words.count(WORDS.replace("`", "'" if "=" in words else "`")), name
+            assert words.count("javascript") == words.count(WORDS) + words.count(WORDS.replace("`", "'")), name
         assert not {token.type for token in tokens} & {"html_block", "fence", "code_block"}, name
         assert "html_inline" not in {child.type for children in shown for child in children}, name
         assert "javascript" in text and not re.search(r"[\x1b\r]", text), name

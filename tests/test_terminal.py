@@ -76,7 +76,7 @@ def test_output_goes_on_when_the_disk_has_room_again(tmp_path):
     """A limit on the file's size stands for a disk that is full."""
     file = tmp_path / "nohup.out"
     code = (
-        "import resource; from rosetta import terminal; terminal.keep_on(); console = terminal.Console()\n"
+        "import resource; from rosetta import streams, terminal; streams.keep_on(); console = terminal.Console()\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (4, resource.RLIM_INFINITY)); console.say('lost'); print('lost')\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2); console.say('kept'); print('too')"
     )
@@ -87,7 +87,7 @@ def test_output_goes_on_when_the_disk_has_room_again(tmp_path):
 
 
 def test_character_that_the_terminal_lacks_is_no_error():
-    code = "from rosetta import terminal; terminal.keep_on(); print('×'); terminal.Console().say('×')"
+    code = "from rosetta import streams, terminal; streams.keep_on(); print('×'); terminal.Console().say('×')"
     variables = os.environ | {"PYTHONIOENCODING": "ascii"}
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=variables, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, "\\xd7\n" * 2)
@@ -104,7 +104,7 @@ def controls(text: str) -> set[str]:
 
 @pytest.mark.parametrize("code", ["print({!r})", "print({!r}, file=sys.stderr)", "terminal.Console().say({!r})"])
 def test_nothing_printed_commands_the_terminal(code):
-    code = "import sys; from rosetta import terminal; terminal.keep_on(); " + code.format(EVIL)
+    code = "import sys; from rosetta import streams, terminal; streams.keep_on(); " + code.format(EVIL)
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     assert done.stdout + done.stderr == f"{WORDS}\n"
 

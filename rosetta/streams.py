@@ -1,0 +1,60 @@
+"""The standard streams of the command line: they may break without ending the work, and what is printed is words alone."""
+
+import io
+import os
+import select
+import sys
+from typing import TextIO
+
+from rosetta.printable import printable
+
+styled: TextIO | None = None  # standard output as it is, for a Console
+
+
+class _Lasting(io.FileIO):
+    """A file descriptor whose reader may leave, and whose disk may be full: what cannot be written is dropped.
+
+    Each write is tried, for a full disk may have room again later. ``told``: takes the first error.
+    """
+
+    def __init__(self, descriptor: int, told=lambda error: None):
+        super().__init__(descriptor, "wb", closefd=False)
+        self._told, self._broken = told, False
+
+    def write(self, data) -> int:
+        try:
+            while (written := super().write(data)) is None:  # somebody has made it non-blocking
+                select.select([], [self], [])
+            return written
+        except OSError as error:
+            if not self._broken:
+                self._broken = True
+                self._told(error)
+            return len(data)
+
+
+class _Plain(io.TextIOWrapper):
+    """What is printed without a Console: words alone."""
+
+    def write(self, text: str) -> int:
+        return super().write(printable(text))
+
+
+def keep_on() -> None:
+    """From here on no error of standard output or standard error reaches the program."""
+    global styled
+    for descriptor in range(3):  # else the next file that is opened would get the number of one that is closed
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+    encoding = {"encoding": getattr(sys.stdout, "encoding", "utf-8"), "errors": "backslashreplace"}
+    direct = encoding | {"line_buffering": True, "write_through": True}  # two texts of one buffer keep their order
+    sys.stderr = _Plain(io.BufferedWriter(_Lasting(2)), **direct)
+    output = io.BufferedWriter(_Lasting(1, _tell))
+    sys.stdout, styled = _Plain(output, **direct), io.TextIOWrapper(output, **direct)
+
+
+def _tell(error: OSError) -> None:
+    if not isinstance(error, BrokenPipeError):  # a reader such as head has what it wanted
+        print(f"run_all.py: cannot write to standard output ({error.strerror}); the work goes on", file=sys.stderr)
