@@ -31,6 +31,7 @@ from rosetta.options import (
     TrainOption,
     constants,
 )
+from rosetta.printable import printable
 
 LAST = "last"  # the latest batch
 RESUME = "finished runs are kept; run_all.py resume runs the rest"
@@ -293,5 +294,5 @@ def main() -> None:
     try:
         app(completed(sys.argv[1:]))
     except RosettaError as error:
-        print(f"run_all.py: {error}", file=sys.stderr)
+        print(f"run_all.py: {printable(str(error))}", file=sys.stderr)
         sys.exit(2)

@@ -40,6 +40,13 @@ class _Plain(io.TextIOWrapper):
         return super().write(printable(text))
 
 
+class _PlainErrors(io.TextIOWrapper):
+    """The same, but for carriage returns: the progress bar of a download begins its line again."""
+
+    def write(self, text: str) -> int:
+        return super().write("\r".join(map(printable, text.split("\r"))))
+
+
 def keep_on() -> None:
     """From here on no error of standard output or standard error reaches the program."""
     global styled
@@ -50,7 +57,7 @@ def keep_on() -> None:
             os.open(os.devnull, os.O_RDWR)
     encoding = {"encoding": getattr(sys.stdout, "encoding", "utf-8"), "errors": "backslashreplace"}
     direct = encoding | {"line_buffering": True, "write_through": True}  # two texts of one buffer keep their order
-    sys.stderr = _Plain(io.BufferedWriter(_Lasting(2)), **direct)
+    sys.stderr = _PlainErrors(io.BufferedWriter(_Lasting(2)), **direct)
     output = io.BufferedWriter(_Lasting(1, _tell))
     sys.stdout, styled = _Plain(output, **direct), io.TextIOWrapper(output, **direct)
 

@@ -3,6 +3,7 @@
 import fcntl
 import os
 import pty
+import re
 import subprocess
 import sys
 import termios
@@ -102,11 +103,21 @@ def controls(text: str) -> set[str]:
     return {character for character in text if not character.isprintable()} - {"\n"}
 
 
-@pytest.mark.parametrize("code", ["print({!r})", "print({!r}, file=sys.stderr)", "terminal.Console().say({!r})"])
+@pytest.mark.parametrize("code", ["print({!r})", "terminal.Console().say({!r})"])
 def test_nothing_printed_commands_the_terminal(code):
-    code = "import sys; from rosetta import streams, terminal; streams.keep_on(); " + code.format(EVIL)
+    code = "from rosetta import streams, terminal; streams.keep_on(); " + code.format(EVIL)
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     assert done.stdout + done.stderr == f"{WORDS}\n"
+
+
+def test_errors_do_not_command_the_terminal_and_a_progress_bar_does():
+    code = f"import sys; from rosetta import streams; streams.keep_on(); sys.stderr.write({EVIL!r}); raise OSError({EVIL!r})"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True)
+    assert done.stderr.decode().startswith(WORDS.replace(" ", "\r")) and not re.search(rb"[\x1b\x08]", done.stderr)
+    code = f"def app(_): raise RosettaError({EVIL!r})\ncli.app = app; cli.main()"
+    code = f"from rosetta import cli; from rosetta.errors import RosettaError\n{code}"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (2, f"run_all.py: {WORDS}\n")
 
 
 def test_batch_shows_the_words_of_its_runs_alone(capsys):
