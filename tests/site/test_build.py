@@ -241,7 +241,7 @@ def test_svg_of_a_notebook_is_its_shapes_and_words(tmp_path, browser):
     cell = nbformat.v4.new_code_cell("1")
     cell.outputs = [nbformat.v4.new_output("display_data", data={"image/svg+xml": svg})]
     nbformat.write(nbformat.v4.new_notebook(cells=[cell]), tmp_path / "x.ipynb")
-    html = executed.body(tmp_path / "x.ipynb", str)
+    html = executed.body(tmp_path / "x.ipynb", lambda text: text)
     clean = base64.b64decode(re.search(r"svg\+xml;base64,([^\"]+)", html)[1]).decode()
     assert not re.search(r"script|\son\w+=", clean) and "a&#160;b" in clean
     assert clean.count("<path") == drawing.count("<path") and clean.count("<use") == drawing.count("<use")
@@ -257,7 +257,7 @@ def test_link_of_an_output_leads_to_a_page_or_nowhere(tmp_path, address):
     text = f"</div></div><a href='{address}' id='main' onclick='x()'>link</a><table><tr><td style='text-align:right'>1"
     cell.outputs = [nbformat.v4.new_output("display_data", data={"text/html": text})]
     nbformat.write(nbformat.v4.new_notebook(cells=[cell]), tmp_path / "x.ipynb")
-    html = executed.body(tmp_path / "x.ipynb", str)
+    html = executed.body(tmp_path / "x.ipynb", lambda text: text)
     assert '<a rel="noopener">link</a>' in html and '<td style="text-align:right">1</td>' in html
 
 
