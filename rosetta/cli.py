@@ -10,16 +10,21 @@ from rosetta import lock, streams
 from rosetta.errors import RosettaError
 from rosetta.measure import cli as measuring
 from rosetta.options import (
+    LAST,
+    AgainOption,
+    BatchName,
     BatchOption,
     BranchOption,
     BuildOption,
     ClusterOption,
     DataOption,
+    EnvironmentNames,
     EpochsOption,
     GpusOption,
     JobsOption,
     Names,
     OutOption,
+    PresetOption,
     PythonOption,
     RepositoryOption,
     SeedOption,
@@ -33,7 +38,6 @@ from rosetta.options import (
 )
 from rosetta.printable import printable
 
-LAST = "last"  # the latest batch
 RESUME = "finished runs are kept; run_all.py resume runs the rest"
 
 app = typer.Typer(
@@ -62,12 +66,7 @@ def default(
 def run(
     names: Names = None,
     task: TaskOption = None,
-    preset: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME", help="smoke, quick or full; full where there is a GPU, quick where there is none."
-        ),
-    ] = None,
+    preset: PresetOption = None,
     epochs: EpochsOption = None,
     train_size: TrainOption = None,
     test_size: TestOption = None,
@@ -117,7 +116,7 @@ def run(
 
 @app.command()
 def resume(
-    batch: Annotated[str, typer.Argument(metavar="[BATCH]", help="The batch; the latest when none is named.")] = LAST,
+    batch: BatchName = LAST,
     out: OutOption = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Run what is finished as well.")] = False,
 ) -> None:
@@ -206,6 +205,14 @@ def doctor(
 
 
 @app.command()
+def env(names: EnvironmentNames, again: AgainOption = False, build: BuildOption = None) -> None:
+    """Make environments, for the CPU unless --build says otherwise; runs make what they need by themselves."""
+    from rosetta import commands
+
+    raise typer.Exit(lock.alone("env", lambda: commands.make_environments(names, build or [], again)))
+
+
+@app.command()
 def report(
     out: OutOption = None,
     pictures: Annotated[bool, typer.Option("--pictures", help="Draw the pictures of the results anew, too.")] = False,
@@ -271,10 +278,7 @@ def compare(
 
 
 @app.command()
-def watch(
-    batch: Annotated[str, typer.Argument(metavar="[BATCH]", help="The batch; the latest when none is named.")] = LAST,
-    out: OutOption = None,
-) -> None:
+def watch(batch: BatchName = LAST, out: OutOption = None) -> None:
     """Show the live table of a batch that runs elsewhere, until it ends. Exit code 1: it ended without all its runs."""
     from rosetta.batch import watching
 

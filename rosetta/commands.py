@@ -1,8 +1,10 @@
 """What the small commands of the command line do."""
 
+import sys
 import time
 import tomllib
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from rich.table import Table
 
@@ -11,9 +13,10 @@ from rosetta.compare import changes, sources
 from rosetta.compare.comparison import FACTOR, WORSE, compare
 from rosetta.errors import RosettaError
 from rosetta.extras import needs_extra
+from rosetta.options import assignments
 from rosetta.paths import RESULTS, ROOT, portable
 from rosetta.report import pages, pictures, written
-from rosetta.run import machine
+from rosetta.run import environments, machine
 from rosetta.run.execute import commit
 from rosetta.run.kernels import Kernels
 from rosetta.terminal import Console
@@ -41,6 +44,26 @@ def list_rows(task: str | None, kernels: Kernels) -> None:
             str(framework.retired or ""),
         )
     Console().print(table)
+
+
+def make_environments(names: list[str], builds: list[str], again: bool) -> int:
+    """Make environments unless they are ready, or anew if ``again``. Exit code 1 if one cannot be made; the others are.
+
+    builds: ENV=NAME, where it is not the build for the CPU.
+    """
+    asked = assignments("--build", builds, "ENVIRONMENT=NAME")
+    if others := set(asked) - set(names):
+        raise RosettaError(f"--build names {', '.join(sorted(others))}, which is not to be made: name it as ENV, too")
+    bad = 0
+    for environment in [environments.load(name, asked.get(name)) for name in dict.fromkeys(names)]:
+        with TemporaryDirectory(prefix="rosetta-") as folder:
+            try:
+                environment.provision(Path(folder) / "install.log", print, again)
+                print(f"{environment.title}: ready")
+            except RosettaError as error:
+                bad += 1
+                print(f"run_all.py: {error}", file=sys.stderr)
+    return 1 if bad else 0
 
 
 def write_report(out: Path | None, draw: bool, command_line) -> None:

@@ -18,6 +18,14 @@ Names = Annotated[
         "all when none is named.",
     ),
 ]
+EnvironmentNames = Annotated[
+    list[str], typer.Argument(metavar="ENV...", help="Environments: the folders below environments/.")
+]
+AgainOption = Annotated[
+    bool, typer.Option("--again", help="Make them anew, also if they are ready, from files that are fetched anew.")
+]
+BatchName = Annotated[str, typer.Argument(metavar="[BATCH]", help="The batch; the latest when none is named.")]
+LAST = "last"  # the latest batch
 TaskOption = Annotated[str | None, typer.Option(metavar="TASK", help="Rows of this task alone.")]
 PythonOption = Annotated[
     list[str] | None,
@@ -84,6 +92,10 @@ ClusterOption = Annotated[
         metavar="ADDRESS|FILE",
         help="Let the workers of a Dask cluster do the runs: its scheduler's address (tcp://host:8786) or file (.json).",
     ),
+]
+PresetOption = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="smoke, quick or full; full where there is a GPU, quick where there is none."),
 ]
 EpochsOption = Annotated[int | None, typer.Option(min=1, help="Training epochs, instead of the preset's.")]
 TrainOption = Annotated[int | None, typer.Option(min=1, help="Training examples, instead of the preset's.")]

@@ -24,7 +24,7 @@ from rosetta.kinds import KINDS
 from rosetta.records import Record
 from rosetta.run.child import sockets
 from rosetta.run.execute import PREFIX, Progress
-from rosetta.run.processes import kill_marked
+from rosetta.run.processes import kill_tree
 
 FOLDER = ".batches"
 SCHEMA = 2
@@ -215,7 +215,7 @@ def clean(results: Path) -> None:
     """Remove what runs have left whose runner was killed. Call it while no other runner is at work there."""
     for left in [*(results / FOLDER).glob(f"*/{PREFIX}*"), *results.glob(".*.tmp"), *results.glob("*/*/*/.*.tmp")]:
         if left.is_dir():
-            kill_marked(str(left.resolve()))
+            kill_tree(None, str(left.resolve()))
             shutil.rmtree(left)
             shutil.rmtree(sockets(left), ignore_errors=True)
         else:

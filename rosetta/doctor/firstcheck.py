@@ -67,6 +67,8 @@ def _check(row: Row, known: Catalog, slot: Slot, kernels: Kernels, tell: Tell) -
     try:
         with TemporaryDirectory(prefix="rosetta-") as folder:
             kernels.get(row, Path(folder) / "install.log", tell, slot.machine.gpus)
+            if kernels.interpreter(row.environment) is None:
+                kernels.environment(row, slot.machine.gpus).check_files()
             script = _script(row, known, Path(folder), slot, kernels)
             facts, memory = _run(script, slot)
     except Unavailable as reason:

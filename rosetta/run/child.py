@@ -9,12 +9,11 @@ import os
 import signal
 import sys
 import tempfile
-import threading
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from rosetta.paths import ROOT, portable
-from rosetta.run.processes import adopt_orphans, kill_children
+from rosetta.run.processes import end_all, end_with_the_runner
 
 LONGEST_SOCKET = 100  # characters of the path; systems take 104 or 108, of which the number of the socket needs a few
 KERNEL_NAME = "rosetta"  # of the kernelspec that the runner has written for this run
@@ -57,12 +56,11 @@ class Outcome:
 
 
 def main(folder: Path) -> int:
-    adopt_orphans()  # what the notebook has started ends with this process, also what made itself a daemon
-    threading.Thread(target=_end_with_the_runner, daemon=True).start()
+    end_with_the_runner()
     try:
         return _main(folder)
     finally:
-        kill_children()
+        end_all()
 
 
 def _main(folder: Path) -> int:
@@ -146,13 +144,6 @@ def ending(code: int | None) -> str:
     except ValueError:
         name = f"signal {-code}"
     return name + {signal.SIGKILL: ", as the system sends it when memory runs out"}.get(-code, "")
-
-
-def _end_with_the_runner() -> None:
-    while os.read(sys.stdin.fileno(), 1):  # unbuffered: a buffer's lock would hold up the end of this process
-        pass
-    kill_children()
-    os._exit(1)
 
 
 if __name__ == "__main__":

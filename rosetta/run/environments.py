@@ -22,7 +22,7 @@ from rosetta.errors import RosettaError, Unavailable
 from rosetta.files import Strict
 from rosetta.paths import ENVIRONMENTS, portable
 from rosetta.records import Gpu
-from rosetta.run import builds, installer, interpreters, machine
+from rosetta.run import builds, installer, interpreters, inventory, machine
 from rosetta.run.builds import Build
 from rosetta.run.installer import Tell, quiet
 
@@ -31,6 +31,7 @@ ALWAYS = {
     "NVIDIA_TF32_OVERRIDE": "0"
 }  # in every kernel: FP32 is FP32, also in libraries that have no switch of their own
 LIBRARY_PATH = "LD_LIBRARY_PATH"
+CLEAR = ("--clear", "--force")  # also what is no environment yet: its making was cut short
 CPU_ONLY = ("UV_TORCH_BACKEND",)  # variables of the shell that ask uv for a build for the CPU
 NOT_CONTENT = {"disk_gb", "download_gb", "builds", "without_gpu"}  # of a recipe: fields that change no environment
 
@@ -178,12 +179,22 @@ class Environment:
             added["PATH"] = os.pathsep.join((os.environ.get("PATH", os.defpath), str(self.python.parent)))
         return added
 
-    def provision(self, log: Path, tell: Tell = quiet) -> None:
+    def check_files(self) -> None:
+        """Raises RosettaError, which says what to do, where files that were installed are gone or cut short."""
+        lost = inventory.damaged(self.venv)
+        if lost:
+            build = f" --build {self.name}={self.build}" if self.build else ""
+            raise RosettaError(
+                f"environment {self.title} has lost {lost[0]}{f' and {len(lost) - 1} more files' * (len(lost) > 1)} since it was "
+                f"made: run_all.py env {self.name}{build} --again makes it anew"
+            )
+
+    def provision(self, log: Path, tell: Tell = quiet, again: bool = False) -> None:
         """Make the environment unless it is ready; the installers' output goes to the log, their progress to ``tell``.
 
-        Raises Unavailable where the machine lacks something, RosettaError where an installation step fails.
+        again: also if it is ready. Raises Unavailable where the machine lacks something, RosettaError where a step fails.
         """
-        if self.is_ready():
+        if self.is_ready() and not again:
             return
         lock = FileLock(self.folder / ".lock")
         try:
@@ -192,31 +203,35 @@ class Environment:
             tell(f"installing {self.title}: another run does it, waiting")
             lock.acquire()
         try:
-            if self.is_ready():  # another run has made it meanwhile
+            if self.is_ready() and not again:  # another run has made it meanwhile
                 return
             obstacle = self.obstacle()
             if obstacle:
                 raise Unavailable(obstacle)
-            self._make(log, lambda state: tell(f"installing {self.title}: {state}"))
+            self._make(log, lambda state: tell(f"installing {self.title}: {state}"), again)
         finally:
             lock.release()
 
-    def _make(self, log: Path, tell: Tell) -> None:
+    def _make(self, log: Path, tell: Tell, again: bool) -> None:
+        """In its place, because scripts in it hold its path; what counts is the stamp, the first to go and the last to come."""
         from uv import find_uv_bin
 
         uv, python, venv = find_uv_bin(), str(self.python), str(self.venv)
         version, brought = self.python_version, self._to_bring()
         asked, lock = (file.name for file in self.requirements)
         flags = [flag.replace("{lock}", lock) for flag in self.recipe.install_flags]
-        install = [uv, "pip", "install", "--python", python, *flags]
+        # A file that was emptied may be emptied in uv's cache as well: it links the two
+        install = [uv, "pip", "install", "--python", python, *flags, *["--refresh"] * again]
         steps = {
-            f"Python {version}": [uv, "venv", "--clear", "--python", str(interpreters.find(version) or version), venv],
+            f"Python {version}": [uv, "venv", *CLEAR, "--python", str(interpreters.find(version) or version), venv],
             "choosing packages": [*install, "-r", asked, *brought.values(), "-c", lock],
         }
         if self._post_install:
             steps[f"running {self._post_install.name}"] = [python, str(self._post_install)]
         log.parent.mkdir(parents=True, exist_ok=True)
         log.write_text("", encoding="utf-8")
+        installer.end_leftovers(self.folder)
+        self.stamp.unlink(missing_ok=True)
         for title, step in steps.items():
             tell(title)
             if installer.run(step, self.folder, log, tell, without=CPU_ONLY if self.build else ()):
@@ -231,6 +246,7 @@ class Environment:
         # It may fail: packages hold some files that are of another Python
         tell("compiling")
         installer.run([python, "-m", "compileall", "-q", "-j", "0", venv], self.folder, log)
+        inventory.write(self.venv)
         self.stamp.write_text(json.dumps({"fingerprint": self.fingerprint()}))
 
 

@@ -3,12 +3,12 @@
 import os
 import re
 import subprocess
-import uuid
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from pathlib import Path
 
-from rosetta.run.processes import COOKIE, kill_tree
+from rosetta.run.guard import guarded
+from rosetta.run.processes import kill_tree
 
 Tell = Callable[[str], None]  # takes one short line
 LOOK_S = 0.1  # how often the log is read
@@ -23,30 +23,32 @@ def quiet(_: str) -> None:
 def run(step: list[str], folder: Path, log: Path, tell: Tell = quiet, without: Collection[str] = ()) -> int:
     """Run a command in a folder, append its output to the log, and tell what uv says there of its progress.
 
-    without: variables of the user's shell that must not reach it. Returns the exit code. However this ends, no process of
-    the command is left.
+    without: variables of the user's shell that must not reach it. Returns the exit code. However this ends, and also if
+    the runner is killed, no process of the command is left.
     """
-    cookie, output = uuid.uuid4().hex, UvOutput()
-    left_out = {*FOREIGN_VARIABLES, *without}
-    env = {name: value for name, value in os.environ.items() if name not in left_out} | {COOKIE: cookie}
+    output, left_out = UvOutput(), {*FOREIGN_VARIABLES, *without}
+    env = {name: value for name, value in os.environ.items() if name not in left_out}
     with log.open("a", encoding="utf-8") as file, log.open(encoding="utf-8", errors="replace") as written:
         file.write("$ " + " ".join(step) + "\n")
         file.flush()
         written.seek(0, os.SEEK_END)
         # Not through a pipe: a build that outlives uv would hold its other end open
-        process = subprocess.Popen(
-            step, cwd=folder, env=env, stdout=file, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL
-        )
-        try:
+        with guarded(step, folder, env, _cookie(folder), stdout=file, stderr=subprocess.STDOUT) as process:
             while process.returncode is None:
                 with suppress(subprocess.TimeoutExpired):
                     process.wait(LOOK_S)
                 for state in output.read(written.read()):
                     tell(state)
-        finally:
-            kill_tree(process.pid, cookie)
-            process.wait()
     return process.returncode
+
+
+def end_leftovers(folder: Path) -> None:
+    """End what an earlier runner's installation in this folder may still be at; the caller holds the folder's lock."""
+    kill_tree(None, _cookie(folder))
+
+
+def _cookie(folder: Path) -> str:
+    return f"install {folder}"
 
 
 class UvOutput:

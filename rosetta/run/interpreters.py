@@ -2,9 +2,13 @@
 
 import os
 import subprocess
-from collections.abc import Iterator
+import uuid
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
+
+from rosetta.paths import ROOT
+from rosetta.run.guard import guarded
 
 
 @cache
@@ -19,12 +23,26 @@ def find(version: str) -> Path | None:
 
 def runs(path: Path, version: str) -> bool:
     """Whether the interpreter starts and is of that version."""
-    code = "import sys; print('%d.%d' % sys.version_info[:2])"
+    done = ask(path, "import sys; print('%d.%d' % sys.version_info[:2])", timeout_s=30)
+    return done is not None and done.returncode == 0 and done.stdout.strip() == version
+
+
+def ask(
+    python: Path, code: str, timeout_s: float, variables: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str] | None:
+    """What an interpreter makes of some code; None where it does not end in time. Nothing that it starts is left behind.
+
+    variables: on top of this process's own. Bytes that are no UTF-8 are replaced.
+    """
+    env = {name: value for name, value in os.environ.items() if name != "VIRTUAL_ENV"} | (variables or {})
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "encoding": "utf-8", "errors": "replace"}
+    command = [str(python), "-c", code]
     try:
-        done = subprocess.run([str(path), "-c", code], capture_output=True, text=True, timeout=30)
-    except (OSError, subprocess.TimeoutExpired):
-        return False
-    return done.returncode == 0 and done.stdout.strip() == version
+        with guarded(command, ROOT, env, uuid.uuid4().hex, **pipes) as process:
+            out, errors = process.communicate(timeout=timeout_s)
+    except subprocess.TimeoutExpired:
+        return None
+    return subprocess.CompletedProcess(command, process.returncode, out, errors)
 
 
 def _candidates(version: str) -> Iterator[Path]:
@@ -46,4 +64,8 @@ def _conda_prefixes() -> Iterator[Path]:
         yield Path(active)
     listed = Path.home() / ".conda" / "environments.txt"
     if listed.is_file():
-        yield from (Path(line) for line in listed.read_text().split("\n") if line.strip())
+        yield from (
+            Path(line)
+            for line in listed.read_text(encoding="utf-8", errors="surrogateescape").split("\n")
+            if line.strip()
+        )

@@ -1,9 +1,7 @@
 """Where a row's kernel comes from: a provisioned environment, or an interpreter that the user named."""
 
 import json
-import os
 import shlex
-import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -13,13 +11,16 @@ from rosetta.catalog import Row
 from rosetta.errors import RosettaError, Unavailable
 from rosetta.options import assignments
 from rosetta.records import Gpu
-from rosetta.run import environments
+from rosetta.run import environments, interpreters
 from rosetta.run.builds import CPU
 from rosetta.run.child import KERNEL_NAME
 from rosetta.run.environments import Environment
 from rosetta.run.installer import Tell, quiet
 
 ALL = "all"
+STARTED = "rosetta: Python has started"  # printed by an interpreter that is asked
+ANSWER_S = 60  # within which an interpreter must say whether it has ipykernel
+IMPORT_S = 300  # and import a framework: many take minutes from a network file system's first reading
 # Read by OpenMP, MKL, OpenBLAS, NumExpr and TensorFlow; XLA follows the processors that the process may use
 THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
@@ -156,9 +157,11 @@ def thread_variables(threads: int | None) -> dict[str, str]:
 def _check_interpreter(name: str, python: Path) -> None:
     if not python.is_file():
         raise RosettaError(f"--python {name}: there is no {python}")
-    done = _run(python, "import ipykernel")
+    done = interpreters.ask(python, f"print('{STARTED}', flush=True); import ipykernel", ANSWER_S)
     if done is None:
-        raise RosettaError(f"--python {name}: {python} does not start")
+        raise RosettaError(f"--python {name}: {python} gave no answer within {ANSWER_S} s: name another interpreter")
+    if STARTED not in done.stdout:
+        raise RosettaError(f"--python {name}: {python} does not start as Python does: {_last(done.stderr)}")
     if done.returncode:
         raise RosettaError(
             f"--python {name}: {python} has no ipykernel: install it there ({python} -m pip install ipykernel)"
@@ -169,17 +172,13 @@ def _check_interpreter(name: str, python: Path) -> None:
 def _check_imports(python: Path, imports: tuple[str, ...], variables: tuple[tuple[str, str], ...]) -> None:
     """Raises Unavailable where the interpreter cannot import a row's modules: really imports them, because an installed
     framework may be broken."""
-    done = _run(python, "; ".join(f"import {name}" for name in imports), dict(variables))
+    code = "; ".join(f"import {name}" for name in imports)
+    done = interpreters.ask(python, code, IMPORT_S, dict(variables))
     if done is None:
-        raise Unavailable(f"{python.name} did not finish importing {', '.join(imports)}")
+        raise Unavailable(f"the given interpreter did not finish importing {', '.join(imports)} within {IMPORT_S} s")
     if done.returncode:
-        last = (done.stderr.strip().splitlines() or ["no message"])[-1]
-        raise Unavailable(f"the given interpreter cannot import {', '.join(imports)}: {last}")
+        raise Unavailable(f"the given interpreter cannot import {', '.join(imports)}: {_last(done.stderr)}")
 
 
-def _run(python: Path, code: str, variables: dict[str, str] | None = None) -> subprocess.CompletedProcess | None:
-    env = {name: value for name, value in os.environ.items() if name != "VIRTUAL_ENV"} | (variables or {})
-    try:
-        return subprocess.run([str(python), "-c", code], env=env, capture_output=True, text=True, timeout=300)
-    except (OSError, subprocess.TimeoutExpired):
-        return None
+def _last(text: str) -> str:
+    return (text.strip().splitlines() or ["no message"])[-1][:300]

@@ -4,7 +4,8 @@ import contextlib
 import ctypes
 import os
 import sys
-from collections.abc import Callable, Iterable
+import threading
+from collections.abc import Iterable
 
 import psutil
 
@@ -13,23 +14,42 @@ PR_SET_CHILD_SUBREAPER = 36  # of Linux' prctl
 TRIES = 3  # a process may have forked while its siblings were being killed
 
 
-def kill_tree(pid: int, cookie: str, seen: Iterable[psutil.Process] = ()) -> None:
-    """Kill a process, its descendants, every process that inherited the run's cookie, and those that were seen below it.
+def kill_tree(pid: int | None, cookie: str, seen: Iterable[psutil.Process] = ()) -> None:
+    """Kill a process and its descendants, where one is named, every process that inherited the cookie, and those that were
+    seen below it; never this process.
 
     Kernels start in sessions of their own, and a process whose parent has died hangs below init: the cookie finds those too.
     ``seen`` finds the ones that have cleared their environment and whose parents were killed.
     """
-    _kill(lambda: [*_descendants(pid), *_marked(cookie), *filter(_lives, seen)])
+    for _ in range(TRIES):
+        found = [*_descendants(pid), *_marked(cookie), *filter(_lives, seen)]
+        doomed = [process for process in found if process.pid != os.getpid()]
+        for process in doomed:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.kill()
+        if not doomed:
+            return
+        psutil.wait_procs(doomed, timeout=5)
 
 
-def kill_marked(cookie: str) -> None:
-    """Kill what a run has left whose runner was killed."""
-    _kill(lambda: _marked(cookie))
+def end_all() -> None:
+    """Kill all that this process has started."""
+    kill_tree(os.getpid(), os.environ[COOKIE])
 
 
-def kill_children() -> None:
-    """Kill all descendants of this process."""
-    _kill(lambda: tree(os.getpid()))
+def end_with_the_runner() -> None:
+    """For a process whose standard input is a pipe from the runner: when that ends, the runner is gone, and so are this process
+    and all that it has started, on Linux also what made itself a daemon."""
+    if sys.platform == "linux":  # a descendant whose parent dies becomes a child of this process
+        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
+
+    def follow() -> None:
+        while os.read(sys.stdin.fileno(), 1):  # unbuffered: a buffer's lock would hold up the end of this process
+            pass
+        end_all()
+        os._exit(1)
+
+    threading.Thread(target=follow, daemon=True).start()
 
 
 def kill_runs() -> None:
@@ -40,12 +60,6 @@ def kill_runs() -> None:
                 child.kill()
 
 
-def adopt_orphans() -> None:
-    """From now on a descendant whose parent dies becomes a child of this process, where the system can do that (Linux)."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
-
-
 def tree(pid: int) -> list[psutil.Process]:
     """The descendants of a process; none when it is gone."""
     try:
@@ -54,19 +68,10 @@ def tree(pid: int) -> list[psutil.Process]:
         return []
 
 
-def _kill(find: Callable[[], list[psutil.Process]]) -> None:
-    for _ in range(TRIES):
-        doomed = find()
-        for process in doomed:
-            with contextlib.suppress(psutil.NoSuchProcess):
-                process.kill()
-        if not doomed:
-            return
-        psutil.wait_procs(doomed, timeout=5)
-
-
-def _descendants(pid: int) -> list[psutil.Process]:
+def _descendants(pid: int | None) -> list[psutil.Process]:
     """And the process itself."""
+    if pid is None:
+        return []
     try:
         process = psutil.Process(pid)
         return [*process.children(recursive=True), process] if process.status() != psutil.STATUS_ZOMBIE else []
@@ -78,7 +83,7 @@ def _marked(cookie: str) -> list[psutil.Process]:
     found = []
     for process in psutil.process_iter():
         try:
-            if process.pid != os.getpid() and process.environ().get(COOKIE) == cookie:
+            if process.environ().get(COOKIE) == cookie:
                 found.append(process)
         except (psutil.Error, OSError):  # not ours to look at, or gone
             continue
