@@ -28,15 +28,22 @@ def load(model: type[Model], file: Path, missing: Model | None = None) -> Model:
 
     Raises RosettaError, which names the file and the first field that is wrong.
     """
+    if missing is not None and not file.exists():
+        return missing
+    return parse(model, text(file), portable(str(file)))
+
+
+def text(file: Path) -> str:
+    """What a file holds, which must be UTF-8. Raises RosettaError, which names it."""
     name = portable(str(file))
     try:
-        return parse(model, file.read_text(encoding="utf-8"), name)
+        return file.read_text(encoding="utf-8")
     except FileNotFoundError:
-        if missing is not None:
-            return missing
         raise RosettaError(f"{name} is not there") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise _invalid(name, error) from None
+    except OSError as error:
+        raise RosettaError(f"{name} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise RosettaError(f"{name} is not valid: its byte {error.start + 1} is no UTF-8; mend or delete it") from None
 
 
 def parse(model: type[Model], text: str, name: str) -> Model:

@@ -1,6 +1,7 @@
 """Provisioning: made from hashed pins on first use, made again when they change, reused otherwise."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import pytest
 from rosetta.errors import RosettaError
 from rosetta.run import environments
 from rosetta.run.installer import UvOutput
+from rosetta.run.processes import COOKIE
 from tests.standin import one_line
 
 # A wheel of a few kilobytes; the hashes are those of its release files
@@ -92,13 +94,14 @@ def test_output_of_uv(size):
     ]
 
 
-def test_interrupted_installation_leaves_no_process(environment, standin):
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGKILL"])
+def test_installation_ends_with_the_runner(environment, standin, name):
     after = standin.root / "environments" / "tiny" / "after.py"
     after.parent.mkdir(parents=True)
     after.write_text(
         "import subprocess, time; subprocess.Popen(['sleep', '98765'], start_new_session=True); time.sleep(99)"
     )
-    environment(post_install="after.py")
+    tiny = environment(post_install="after.py")
     code = "environments.load('tiny').provision(Path('log'), lambda state: print(state, flush=True))"
     runner = subprocess.Popen(
         [sys.executable, "-c", f"from pathlib import Path; from rosetta.run import environments; {code}"],
@@ -108,15 +111,31 @@ def test_interrupted_installation_leaves_no_process(environment, standin):
         text=True,
     )
     assert any("running after.py" in line for line in runner.stdout)
-    while not _sleepers():
+    while not sleepers():
         time.sleep(0.05)
         assert runner.poll() is None
-    runner.send_signal(signal.SIGINT)
-    assert runner.wait(20) and not _sleepers()
+    runner.send_signal(getattr(signal, name))
+    assert runner.wait(20) and gone() and not tiny.is_ready()
 
 
-def _sleepers() -> list[psutil.Process]:
+def sleepers() -> list[psutil.Process]:
     return [process for process in psutil.process_iter(["cmdline"]) if process.info["cmdline"] == ["sleep", "98765"]]
+
+
+def gone() -> bool:
+    """Whether no sleeper is left, within seconds."""
+    deadline = time.monotonic() + 10
+    while sleepers() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return not sleepers()
+
+
+def test_what_an_earlier_installation_left_is_ended(environment, tmp_path):
+    """Where even the process that watches the runner was killed."""
+    tiny = environment()
+    left = subprocess.Popen(["sleep", "98765"], env=os.environ | {COOKIE: f"install {tiny.folder}"})
+    tiny.provision(tmp_path / "log")
+    assert left.wait(10) == -signal.SIGKILL
 
 
 def test_changed_pins_make_it_again(environment, tmp_path):
@@ -134,11 +153,58 @@ def test_wrong_hash_is_refused(environment, tmp_path):
     assert not tiny.is_ready()
 
 
-def test_cut_short_is_made_again(environment, tmp_path):
+@pytest.mark.parametrize("lost", ["rosetta.json", "pyvenv.cfg", "bin/python"])
+def test_cut_short_is_made_again(environment, tmp_path, lost):
+    """At any moment: uv writes pyvenv.cfg after the folder, the stamp is the last."""
     tiny = environment()
     tiny.provision(tmp_path / "log")
-    tiny.stamp.unlink()
+    (tiny.venv / lost).unlink()
+    tiny.stamp.unlink(missing_ok=True)
     assert not tiny.is_ready()
+    tiny.provision(tmp_path / "log")
+    assert tiny.is_ready()
+
+
+def test_made_again_is_not_ready_meanwhile(environment, tmp_path):
+    tiny = environment()
+    tiny.provision(tmp_path / "log")
+    seen = []
+    tiny.provision(tmp_path / "log", lambda _: seen.append(tiny.is_ready()), again=True)
+    assert seen and not any(seen) and tiny.is_ready()
+
+
+@pytest.fixture
+def damaged(environment, standin, tmp_path, monkeypatch):
+    """An environment of the row ``good``, one file of which was emptied: in uv's cache, too, as far as it is linked."""
+    monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "cache"))
+    tiny = environment()
+    tiny.provision(tmp_path / "log")
+    tiny.check_files()
+    (file,) = tiny.venv.glob("lib/*/site-packages/six.py")
+    file.write_text("")
+    standin.catalog(standin.entry("good", environment="tiny"))
+    return tiny
+
+
+def test_lost_files_are_told_and_mended(damaged, standin):
+    told = "environment tiny has lost .*six.py since it was made: run_all.py env tiny --again makes it anew"
+    done = standin.call("doctor", "--check", "--gpus", "none", own_python=False)
+    assert done.returncode == 1 and re.search(rf"good +failed +{told}", done.stdout), done.stdout + done.stderr
+    done = standin.call("env", "tiny", own_python=False)
+    assert done.returncode == 0 and done.stdout == "tiny: ready\n"
+    with pytest.raises(RosettaError, match=told):
+        damaged.check_files()
+    done = standin.call("env", "tiny", "--again", own_python=False)
+    assert done.returncode == 0 and done.stdout.endswith("installing tiny: compiling\ntiny: ready\n")
+    damaged.check_files()
+
+
+def test_environments_by_name(standin):
+    standin.environment("tiny", "3.11", PACKAGE + "\n", f"{PACKAGE} --hash=sha256:{'0' * 64}\n")
+    done = standin.call("env", "tiyn", own_python=False)
+    assert done.returncode == 2 and "unknown environment tiyn; did you mean tiny?" in one_line(done.stderr)
+    done = standin.call("env", "tiny", own_python=False)
+    assert done.returncode == 1 and "environment tiny could not be made" in one_line(done.stderr)
 
 
 def test_post_install_runs_in_the_environment(environment, standin, tmp_path):
@@ -253,10 +319,40 @@ def test_brought_package_is_hashed(environment, tmp_path):
         tiny.provision(tmp_path / "log")
 
 
-def test_broken_recipe_is_one_line(standin):
-    standin.environment("test", "3.11", "", nedes=["g++"])
+@pytest.mark.parametrize(
+    "file, content, said",
+    [
+        ("environment.toml", b'python = "3.11"\nnedes = []\n', "is not valid: nedes: Extra inputs are not permitted"),
+        ("environment.toml", b'python = "new"\n', "is not valid: python: String should match pattern"),
+        ("environment.toml", b'python = "3.11\n', "is not valid: "),
+        ("environment.toml", b'python = "3.11"  # \xff\n', "is not valid: its byte 20 is no UTF-8"),
+        (
+            "environment.toml",
+            b'python = "3.11"\npost_install = "a.py"\n',
+            "is not valid: post_install: there is no a.py",
+        ),
+        ("environment.toml", None, "the environment test, which is not there"),
+        ("requirements.in", None, "is not there"),
+        ("requirements.txt", None, "is not there"),
+        ("requirements.txt", b"six\xff\n", "is not valid: its byte 4 is no UTF-8"),
+    ],
+)
+def test_broken_recipe_is_one_line(standin, file, content, said):
+    path = standin.root / "environments" / "test" / file
+    path.unlink() if content is None else path.write_bytes(content)
     done = standin.call("list", own_python=False)
-    assert done.returncode == 2 and "environments/test/environment.toml is not valid" in one_line(done.stderr)
+    line = one_line(done.stderr)
+    assert done.returncode == 2 and said in line and (f"environments/test/{file}" in line or "catalog.toml" in line)
+
+
+def test_malformed_requirement_is_one_line(environment, tmp_path):
+    tiny = environment()
+    (tiny.folder / "requirements.in").write_text("six=1.17.0\n")
+    with pytest.raises(
+        RosettaError, match="environment tiny could not be made: .*`requirements.in`.*six=1.17.0"
+    ) as told:
+        tiny.provision(tmp_path / "log")
+    one_line(str(told.value))
 
 
 def test_pins_are_hashed_and_name_no_index():

@@ -12,6 +12,7 @@ from rosetta.records import Gpu
 
 CPU = "cpu"  # the name of the build that every environment has
 Version = Annotated[str, Field(pattern=r"^\d+(\.\d+)*$")]
+PythonVersion = Annotated[str, Field(pattern=r"^\d+\.\d+$")]  # "3.11"
 GpuCode = Annotated[str, Field(pattern=r"^\d+\.\d+(\+PTX)?$")]
 
 
@@ -21,7 +22,7 @@ class Build(Strict):
     cuda: Version  # of its libraries
     driver: Version  # the oldest that it runs with
     glibc: Version | None = None  # the oldest that it runs with, where that is newer than uv asks for
-    python: str | None = None  # where it is another than the environment's
+    python: PythonVersion | None = None  # where it is another than the environment's
     note: str | None = None  # what a table must say of its rows
     disk_gb: float = 0.0  # as an environment's
     download_gb: float = 0.0

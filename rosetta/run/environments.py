@@ -23,7 +23,7 @@ from rosetta.files import Strict
 from rosetta.paths import ENVIRONMENTS, portable
 from rosetta.records import Gpu
 from rosetta.run import builds, installer, interpreters, inventory, machine
-from rosetta.run.builds import Build
+from rosetta.run.builds import Build, PythonVersion
 from rosetta.run.installer import Tell, quiet
 
 OLDEST_PYTHON_OF_UV = (3, 8)  # uv downloads CPython from here on; older ones must be on the machine
@@ -39,7 +39,7 @@ NOT_CONTENT = {"disk_gb", "download_gb", "builds", "without_gpu"}  # of a recipe
 class Recipe(Strict):
     """``environment.toml``."""
 
-    python: str
+    python: PythonVersion
     disk_gb: float = 0.0  # 10^9 bytes, once made
     download_gb: float = 0.0  # 10^9 bytes, with an empty cache of packages
     needs: list[str] = []  # programs that must be on PATH
@@ -104,15 +104,19 @@ class Environment:
         recipe = self.recipe.model_dump(exclude=NOT_CONTENT)
         build = self.gpu_build and self.gpu_build.model_dump(include={"python", "libraries", "variables"})
         digest = hashlib.sha256(json.dumps([recipe, build, ALWAYS], sort_keys=True).encode())
-        for file in (*self.requirements, self._post_install):
-            if file:
-                digest.update(file.name.encode() + b"\0" + file.read_bytes())
+        for file in self.sources:
+            digest.update(file.name.encode() + b"\0" + file.read_bytes())
         return digest.hexdigest()
 
     def for_gpus(self, imports: Sequence[str], gpus: Sequence[Gpu]) -> "Environment":
         """Its build that computes on these GPUs for a notebook with these imports; raises Unavailable where there is none."""
         recipe = self.recipe
         return replace(self, build=builds.choose(recipe.builds, recipe.without_gpu, imports, gpus))
+
+    @property
+    def sources(self) -> list[Path]:
+        """The files beside the recipe that it is made from."""
+        return [file for file in (*self.requirements, self._post_install) if file]
 
     @property
     def _post_install(self) -> Path | None:
@@ -258,16 +262,23 @@ def _reason(log: str) -> str:
 
 
 def load(name: str, build: str | None = None) -> Environment:
-    """Read an environment's recipe. build: a build for GPUs; that for the CPU when not given, or when it is ``builds.CPU``."""
+    """Read an environment's recipe. build: a build for GPUs; that for the CPU when not given, or when it is ``builds.CPU``.
+
+    Raises RosettaError, which names the file that is missing or not valid.
+    """
     if name not in names():
         raise unknown("environment", name, names())
     folder = ENVIRONMENTS / name
     recipe = files.load(Recipe, folder / "environment.toml")
-    if build in (None, builds.CPU):
-        return Environment(name, folder, recipe)
-    if build not in recipe.builds:
+    if build not in (None, builds.CPU, *recipe.builds):
         raise unknown(f"build of {name}", build, [*recipe.builds, builds.CPU])
-    return Environment(name, folder, recipe, build)
+    loaded = Environment(name, folder, recipe, None if build == builds.CPU else build)
+    script = loaded.holds.post_install
+    if script and not (folder / script).is_file():
+        raise RosettaError(f"environments/{name}/environment.toml is not valid: post_install: there is no {script}")
+    for file in loaded.sources:
+        files.text(file)
+    return loaded
 
 
 def names() -> list[str]:
