@@ -2,9 +2,10 @@
 
 import hashlib
 import os
-import tempfile
 import tomllib
+import uuid
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -96,18 +97,16 @@ def text(model: BaseModel) -> str:
 
 
 def write_atomically(target: Path, text: str) -> None:
-    """The file is there whole or as it was before, also when the disk is full."""
-    handle = None
+    """The file is there whole or as it was before, also when the disk is full. It has the mode that the user's umask gives."""
+    temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex}.tmp")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".tmp")
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
+        with temporary.open("x", encoding="utf-8") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(name, 0o644)
-        os.replace(name, target)
+        os.replace(temporary, target)
     except OSError as error:
-        if handle is not None:
-            Path(name).unlink(missing_ok=True)
+        with suppress(OSError):
+            temporary.unlink()
         raise RosettaError(f"cannot write {target.name}: {error.strerror}; what was finished before is kept") from error

@@ -21,6 +21,8 @@ def lab(names: list[str], task: str | None, kernels: Kernels, arguments: list[st
 
     arguments: for JupyterLab. synthetic: notebooks get generated data, so no data set is needed. A row that this machine cannot run is told and left out; raises RosettaError if none is left.
     """
+    if os.pathsep in str(FOLDER):
+        raise RosettaError(f"JupyterLab finds no kernels in a path with {os.pathsep!r}: move this checkout, {ROOT}")
     rows = one_a_kernel(catalog.load().select(names, task))
     registered = register(rows, kernels, FOLDER, {DATA: SYNTHETIC} if synthetic else {})
     if not registered:

@@ -1,5 +1,8 @@
-"""Where things lie in the repository."""
+"""Where things lie in the repository, and how a path is told to others."""
 
+import os
+import re
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -8,15 +11,42 @@ NOTEBOOKS = ROOT / "notebooks"
 ENVIRONMENTS = ROOT / "environments"
 RESULTS = ROOT / "results"
 CATALOG = ROOT / "catalog.toml"
+# Calls git on this checkout alone: a copy without a repository of its own may lie in another one
+GIT = ("git", "-C", str(ROOT), f"--git-dir={ROOT / '.git'}", f"--work-tree={ROOT}")
 DATA, SYNTHETIC = (
     "ROSETTA_DATA",
     "synthetic",
 )  # the variable that names the folder of the data, its word for generated data
+CACHE = "XDG_CACHE_HOME"  # the variable that names the folder into which data is downloaded
+
+# Around a path that is replaced: neither a longer name nor a longer path. ``file://`` or a terminal's colour may stand before it
+BEFORE = r"(?:(?<![\w.~+@%-])(?<!(?<!:/)/)|(?P<colour>\x1b\[[\d;]*m))"
+AFTER = r"(?![\w+@%=~-]|\.\w)"
+
+
+def home() -> Path | None:
+    """The user's home folder; None where there is none: a container's user without a name has none, or has ``/``."""
+    folder = os.path.expanduser("~")
+    return Path(folder) if os.path.isabs(folder) and folder.strip("/") else None
 
 
 def portable(text: str) -> str:
-    """A text without the paths of this machine: the repository becomes ``.``, the home folder ``~``."""
-    return text.replace(str(ROOT), ".").replace(str(Path.home()) + "/", "~/")
+    """A text without the paths of this machine: the repository becomes ``.``, the home folder ``~``, and a folder of data
+    the variable that names it. A folder is replaced only as a whole, where a path begins with it."""
+    names, pattern = _names(home(), os.environ.get(DATA), os.environ.get(CACHE))
+    return pattern.sub(lambda found: (found["colour"] or "") + names[found["folder"]], text) if names else text
+
+
+@cache
+def _names(at_home: Path | None, data: str | None, downloads: str | None) -> tuple[dict[str, str], re.Pattern]:
+    """What the folders of this machine are called in a text, by their paths; of two that fit, the first counts."""
+    names: dict[str, str] = {}
+    for name, folder in {".": ROOT, "~": at_home, f"${DATA}": data, f"${CACHE}": downloads}.items():
+        if folder and folder != SYNTHETIC:
+            path = os.path.abspath(os.path.expanduser(folder))
+            names |= {path: name, os.path.realpath(path): name}
+    names.pop("/", None)
+    return names, re.compile(f"{BEFORE}(?P<folder>{'|'.join(map(re.escape, names))}){AFTER}")
 
 
 def from_root(path: Path) -> str:

@@ -3,13 +3,20 @@
 import errno
 import os
 import re
+import shutil
 import subprocess
+import sys
 import time
+from datetime import UTC, datetime, timedelta, timezone
+from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
 
 import nbformat
+import papermill.engines
 import psutil
 import pytest
+from papermill.engines import NotebookExecutionManager
 
 from rosetta import files, records
 from rosetta.batch.batch import save
@@ -17,7 +24,10 @@ from rosetta.errors import RosettaError
 from rosetta.kinds import KINDS
 from rosetta.paths import RESULTS
 from rosetta.records import Record
+from rosetta.run import child
 from rosetta.run.execute import Run, new_folder
+from rosetta.run.executed import ExecutedNotebook
+from rosetta.run.kernels import Kernel, write_kernelspec
 from rosetta.tasks import UNTIMED
 from tests.standin import ROOT, cells, one_line
 
@@ -220,3 +230,28 @@ def test_kernels_need_no_port(standin):
     assert standin.run("good").returncode == 0
     transport, path = re.search(r"^(ipc) (.+)$", (standin.column() / "good.log").read_text(), re.MULTILINE).groups()
     assert not Path(path).parent.exists(), "what is left of a run"
+
+
+def test_clock_that_is_set_back_changes_no_second_of_a_cell(tmp_path, standin, monkeypatch):
+    class Stepped(datetime):
+        looks = count()
+
+        @classmethod
+        def now(cls, tz=None):
+            return datetime.now(tz) - timedelta(hours=next(cls.looks))
+
+    monkeypatch.setattr(papermill.engines, "datetime", SimpleNamespace(datetime=Stepped, timezone=timezone))
+    monkeypatch.setattr(NotebookExecutionManager, "now", NotebookExecutionManager.now)  # as it was, afterwards
+    roles = [("parameters", "EPOCHS = 1"), ("data", "import time; time.sleep(0.2)"), ("train", "pass")]
+    notebook, folder = standin.notebook("good", roles), tmp_path / "rosetta-clock"
+    write_kernelspec(folder, Kernel(Path(sys.executable), {}), {})
+    child.sockets(folder).mkdir()
+    try:
+        launched = datetime.now(UTC)
+        job = child.Job(str(notebook), {}, clock=time.time() - time.monotonic())
+        assert child.execute(job, folder / "executed.ipynb").status == "ok"
+    finally:
+        shutil.rmtree(child.sockets(folder))
+    executed = ExecutedNotebook(folder / "executed.ipynb")
+    assert 0.2 <= executed.seconds({"data": "data_s"})["data_s"] < 30
+    assert 0 <= (executed.began() - launched).total_seconds() < 60

@@ -10,7 +10,7 @@ from common.record import SCHEMA
 from rosetta import records
 from rosetta.errors import RosettaError
 from rosetta.files import parse
-from rosetta.paths import RESULTS, ROOT
+from rosetta.paths import GIT, RESULTS, ROOT
 from rosetta.records import Record
 
 
@@ -51,4 +51,4 @@ def _revision(name: str) -> Source:
 
 
 def _git(*arguments: str) -> bytes:
-    return subprocess.run(["git", "-C", str(ROOT), *arguments], capture_output=True, check=True).stdout
+    return subprocess.run([*GIT, *arguments], capture_output=True, check=True).stdout

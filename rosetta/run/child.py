@@ -9,7 +9,9 @@ import os
 import signal
 import sys
 import tempfile
+import time
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 from rosetta.paths import ROOT, portable
@@ -27,6 +29,7 @@ class Job:
     notebook: str
     parameters: dict
     processors: tuple[int, ...] | None = None  # that the run may use; None leaves the choice to the framework
+    clock: float = 0.0  # Unix time less the monotonic clock, both in seconds, when the run began
     start_timeout_s: int = 120  # for the kernel to answer
 
     @classmethod
@@ -80,23 +83,28 @@ def execute(job: Job, executed: Path) -> Outcome:
     """Run the notebook as it would run in Jupyter: from its own folder, cell by cell."""
     import papermill
     from jupyter_client import AsyncKernelManager
+    from jupyter_client.kernelspec import KernelSpecManager
     from jupyter_core.utils import run_sync
     from nbclient.exceptions import DeadKernelError
-    from papermill.engines import papermill_engines
+    from papermill.engines import NotebookExecutionManager, papermill_engines
     from papermill.exceptions import PapermillExecutionError
 
     from rosetta.run.client import Cells
 
     papermill_engines.register("rosetta", Cells)
-
+    # Papermill takes the seconds of cells from the clock of the day, which may be set meanwhile. The monotonic clock is the
+    # system's: it goes on from where the runner has read it
+    NotebookExecutionManager.now = lambda _: datetime.fromtimestamp(job.clock + time.monotonic(), UTC)
     notebook = Path(job.notebook)
     kernel = AsyncKernelManager(  # our own, to ask it afterwards how the kernel ended
-        kernel_name=KERNEL_NAME, **_connection(sockets(executed.parent) / "kernel")
+        kernel_name=KERNEL_NAME,
+        kernel_spec_manager=KernelSpecManager(kernel_dirs=[str(executed.with_name("kernels"))]),
+        **_connection(sockets(executed.parent) / "kernel"),
     )
     try:
         papermill.execute_notebook(
             str(notebook),
-            str(executed),
+            str(executed).replace("{", "{{").replace("}", "}}"),  # papermill takes a path for a template
             job.parameters,
             engine_name="rosetta",
             kernel_name=KERNEL_NAME,

@@ -144,6 +144,8 @@ class Environment:
             missing += self._to_bring()
         if missing:
             return f"environment {self.name} needs {' and '.join(missing)} on this machine: install with the system's package manager"
+        if os.pathsep in str(self.folder) and (self.recipe.brought or self.gpu_build and self.gpu_build.libraries):
+            return f"environment {self.title} cannot work in a path with {os.pathsep!r}: move this checkout"
         version = self.python_version
         if interpreters.find(version) is None and tuple(map(int, version.split("."))) < OLDEST_PYTHON_OF_UV:
             return (
@@ -206,6 +208,11 @@ class Environment:
         except Timeout:
             tell(f"installing {self.title}: another run does it, waiting")
             lock.acquire()
+        except OSError as error:
+            why = f"cannot write {portable(str(self.folder))}: {error.strerror}"
+            raise RosettaError(
+                f"environment {self.title} could not be made: {why}; or name an interpreter with --python {self.name}=PATH"
+            ) from None
         try:
             if self.is_ready() and not again:  # another run has made it meanwhile
                 return

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from common.record import PATTERN
 from rosetta.errors import RosettaError, Unavailable
-from rosetta.paths import ROOT, from_root
+from rosetta.paths import GIT, ROOT, from_root
 from rosetta.plan import Plan, content
 from rosetta.records import Commit, Dataset, Notebook, Record, readable
 from rosetta.run.child import Job, sockets, told
@@ -99,11 +99,14 @@ def not_run(plan: Plan, slot: Slot, kernels: Kernels, status: str, error: str) -
 
 
 def new_folder(parent: Path | None) -> Path:
-    """A new folder for a run; on a disk too full for one, a path where nothing is, as if all its files were missing."""
-    try:
-        return Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
-    except OSError:
-        return Path(parent or tempfile.gettempdir(), PREFIX + uuid.uuid4().hex)
+    """A new folder for a run, in the system's temporary one where the parent cannot be written.
+
+    On disks too full for one, a path where nothing is, as if all its files were missing.
+    """
+    for place in (parent, None):
+        with suppress(OSError):
+            return Path(tempfile.mkdtemp(prefix=PREFIX, dir=place))
+    return Path(parent or tempfile.gettempdir(), PREFIX + uuid.uuid4().hex)
 
 
 def _execute(run: Run, plan: Plan, slot: Slot, kernels: Kernels, watch: Watcher) -> Run:
@@ -124,20 +127,20 @@ def _execute(run: Run, plan: Plan, slot: Slot, kernels: Kernels, watch: Watcher)
     variables = thread_variables(slot.threads) | slot.variables() | plan.variables
     variables |= {"IPYTHONDIR": str(folder / "ipython")}
     write_kernelspec(folder, kernel, variables)
-    Job(from_root(plan.row.notebook), plan.injected, slot.processors).write(folder)
     watch(Progress("starting"))
-    launched, started = datetime.now(UTC), time.monotonic()
+    started, clock = time.monotonic(), time.time() - time.monotonic()
+    Job(from_root(plan.row.notebook), plan.injected, slot.processors, clock).write(folder)
     how, telemetry = _supervise(run, plan, slot, watch)
     run.record.metrics.wall_s = round(time.monotonic() - started, 3)
     run.record.telemetry = telemetry.fill(run.record.metrics)
-    complete(run.record, plan, folder, run.executed, how, launched)
+    complete(run.record, plan, folder, run.executed, how, datetime.fromtimestamp(clock + started, UTC))
     return run
 
 
 def _supervise(run: Run, plan: Plan, slot: Slot, watch: Watcher) -> tuple[Ending, RunMeter]:
     """Start the child, follow it to its end, and leave no process of it behind."""
     cookie = str(run.folder.resolve())
-    env = os.environ | {COOKIE: cookie, "JUPYTER_PATH": str(run.folder), "PYDEVD_DISABLE_FILE_VALIDATION": "1"}
+    env = os.environ | {COOKIE: cookie, "PYDEVD_DISABLE_FILE_VALIDATION": "1"}
     env.pop("VIRTUAL_ENV", None)  # it would leak into the kernel
     sockets(run.folder).mkdir(mode=0o700)
     child = subprocess.Popen(
@@ -243,11 +246,10 @@ def _ended(run: Run, status: str, error: str | None) -> Run:
 
 def commit() -> Commit:
     """The commit that is checked out, and whether the code differs from it; what runs write is not looked at."""
-    git = ["git", "-C", str(ROOT)]
     try:
-        commit = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
+        commit = subprocess.run([*GIT, "rev-parse", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
         changed = subprocess.run(
-            [*git, "status", "--porcelain", "--untracked-files=no", "--", ".", ":!results", ":!results.md"],
+            [*GIT, "status", "--porcelain", "--untracked-files=no", "--", ".", ":!results", ":!results.md"],
             capture_output=True,
             text=True,
             check=True,

@@ -54,7 +54,16 @@ def role(cell: dict[str, Any]) -> str | None:
 
 def make_portable(file: Path) -> None:
     """Take the paths of this machine out of an executed notebook."""
-    notebook = json.loads(portable(file.read_text(encoding="utf-8")))
+    notebook = _portable(json.loads(file.read_text(encoding="utf-8")))
     for name in ("input_path", "output_path"):
         notebook["metadata"].get("papermill", {}).pop(name, None)
     file.write_text(json.dumps(notebook, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def _portable(part: Any) -> Any:
+    """A part of a notebook, each of its texts as it reads: in JSON, an escaped character may stand before a path."""
+    if isinstance(part, dict):
+        return {name: _portable(value) for name, value in part.items()}
+    if isinstance(part, list):
+        return [_portable(value) for value in part]
+    return portable(part) if isinstance(part, str) else part

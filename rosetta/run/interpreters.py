@@ -47,7 +47,7 @@ def ask(
 
 def _candidates(version: str) -> Iterator[Path]:
     name = f"python{version}"
-    pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
+    pyenv = Path(os.environ.get("PYENV_ROOT") or os.path.expanduser("~/.pyenv"))
     yield from sorted(pyenv.glob(f"versions/*/bin/{name}"), reverse=True)
     for prefix in _conda_prefixes():
         yield prefix / "bin" / name
@@ -62,7 +62,7 @@ def _conda_prefixes() -> Iterator[Path]:
     active = os.environ.get("CONDA_PREFIX")
     if active:
         yield Path(active)
-    listed = Path.home() / ".conda" / "environments.txt"
+    listed = Path(os.path.expanduser("~/.conda/environments.txt"))
     if listed.is_file():
         yield from (
             Path(line)

@@ -134,7 +134,7 @@ class Kernels:
 def write_kernelspec(
     folder: Path, kernel: Kernel, variables: dict[str, str], name: str = KERNEL_NAME, title: str = KERNEL_NAME
 ) -> None:
-    """A kernelspec below ``folder``, which JUPYTER_PATH must then name; ``variables`` come on top of the kernel's own."""
+    """A kernelspec below ``folder``, where whoever starts it must look; ``variables`` come on top of the kernel's own."""
     spec = folder / "kernels" / name
     spec.mkdir(parents=True)
     argv = [str(kernel.python), "-m", "ipykernel_launcher", "-f", "{connection_file}"]
@@ -145,7 +145,7 @@ def write_kernelspec(
 def chosen(python: list[str], build: list[str], here: bool = True) -> Kernels:
     """As ``--python ENV=PATH`` and ``--build ENV=NAME`` say. Raises RosettaError for what is none, or not there."""
     paths = assignments("--python", python, f"ENVIRONMENT=PATH or {ALL}=PATH")
-    given = {name: Path(path).expanduser().absolute() for name, path in paths.items()}
+    given = {name: Path(os.path.expanduser(path)).absolute() for name, path in paths.items()}
     return Kernels(given, assignments("--build", build, "ENVIRONMENT=NAME"), here)
 
 

@@ -13,7 +13,7 @@ from rosetta.catalog import Catalog
 from rosetta.errors import RosettaError
 from rosetta.measure.tables import PAGE as SPEED
 from rosetta.measure.tables import Tables
-from rosetta.paths import ENVIRONMENTS, RESULTS, ROOT
+from rosetta.paths import ENVIRONMENTS, GIT, RESULTS, ROOT
 from rosetta.report.tables import Cell
 from rosetta.site import addresses, frameworks, results, task_pages
 from rosetta.site.content import TaskContent
@@ -78,11 +78,11 @@ def _replaced(out: Path) -> Iterator[Path]:
         raise RosettaError(f"{out} is not empty and holds no earlier site: name another folder with --to")
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
-        with TemporaryDirectory(dir=out.parent, prefix=f".{out.name}.", ignore_cleanup_errors=True) as folder:
-            new = Path(folder)
+        with TemporaryDirectory(dir=out.parent, prefix=f".{out.name}.") as folder:
+            new = Path(folder) / out.name  # one more folder, since a temporary one is its owner's alone
+            new.mkdir()
             (new / MARK).touch()
             yield new
-            new.chmod(0o755)  # temporary folders are their owner's alone
             if out.exists():
                 shutil.rmtree(out)
             new.rename(out)
@@ -92,7 +92,7 @@ def _replaced(out: Path) -> Iterator[Path]:
 
 def _git(*arguments: str) -> str | None:
     try:
-        done = subprocess.run(["git", "-C", str(ROOT), *arguments], capture_output=True, text=True, check=True)
+        done = subprocess.run([*GIT, *arguments], capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError):
         return None
     return done.stdout.strip()
