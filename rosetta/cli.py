@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from rosetta import lock, streams
+from rosetta import lock, streams, user
 from rosetta.errors import RosettaError
 from rosetta.measure import cli as measuring
 from rosetta.options import (
@@ -35,6 +35,7 @@ from rosetta.options import (
     TimeoutOption,
     TrainOption,
     constants,
+    results_folder,
 )
 from rosetta.printable import printable
 
@@ -42,7 +43,6 @@ RESUME = "finished runs are kept; run_all.py resume runs the rest"
 
 app = typer.Typer(
     add_completion=False,
-    no_args_is_help=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -111,7 +111,7 @@ def run(
         jobs=jobs,
         cluster=str(Path(cluster).absolute()) if cluster and cluster.endswith(".json") else cluster,
     )
-    raise typer.Exit(lock.alone("run", lambda: running.run(order, out), RESUME))
+    raise typer.Exit(lock.alone("run", lambda: running.run(order, out), results_folder(out), RESUME))
 
 
 @app.command()
@@ -123,7 +123,7 @@ def resume(
     """Run what a batch still lacks, as it was ordered, and what has changed since."""
     from rosetta import running
 
-    raise typer.Exit(lock.alone("resume", lambda: running.resume(batch, out, fresh), RESUME))
+    raise typer.Exit(lock.alone("resume", lambda: running.resume(batch, out, fresh), results_folder(out), RESUME))
 
 
 @app.command()
@@ -146,7 +146,9 @@ def verify(
     from rosetta.verify import command
 
     options = command.Options(task, data_dir, synthetic, out, python or [], build or [], gpus, jobs)
-    raise typer.Exit(lock.alone("verify", lambda: command.verify(names or [], options, every, drawn)))
+    raise typer.Exit(
+        lock.alone("verify", lambda: command.verify(names or [], options, every, drawn), results_folder(out))
+    )
 
 
 @app.command()
@@ -168,7 +170,9 @@ def crossload(
 
     options = command.Options(task, data_dir, synthetic, out, python or [], build or [], gpus, jobs)
     sizes = {"N_TRAIN": train_size, "N_TEST": test_size}
-    raise typer.Exit(lock.alone("crossload", lambda: command.crossload(names or [], sizes, options)))
+    raise typer.Exit(
+        lock.alone("crossload", lambda: command.crossload(names or [], sizes, options), results_folder(out))
+    )
 
 
 @app.command("list")
@@ -287,14 +291,14 @@ def watch(batch: BatchName = LAST, out: OutOption = None) -> None:
 
 def completed(arguments: list[str]) -> list[str]:
     """The arguments with the command ``run``, which may be left out."""
-    if arguments and (arguments[0] in ("-h", "--help", "--version") or not arguments[0].startswith("-")):
-        return arguments
-    return ["run", *arguments]
+    named = arguments and (arguments[0] in ("-h", "--help", "--version") or not arguments[0].startswith("-"))
+    return arguments if named else ["run", *arguments]
 
 
 def main() -> None:
     """Run the command line; what the user can mend is one line on standard error and exit code 2."""
     streams.keep_on()
+    user.complete()
     try:
         app(completed(sys.argv[1:]))
     except RosettaError as error:

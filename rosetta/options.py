@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from rosetta.errors import RosettaError
-from rosetta.paths import DATA, SYNTHETIC
+from rosetta.paths import DATA, RESULTS, SYNTHETIC
 
 Names = Annotated[
     list[str] | None,
@@ -102,6 +102,11 @@ TrainOption = Annotated[int | None, typer.Option(min=1, help="Training examples,
 TestOption = Annotated[int | None, typer.Option(min=1, help="Test examples, instead of the preset's.")]
 BatchOption = Annotated[int | None, typer.Option(min=1, help="Examples a step, instead of the task's.")]
 SeedOption = Annotated[int | None, typer.Option(min=0, help="Instead of the task's: weights, order and dropout.")]
+
+
+def results_folder(out: Path | None) -> Path:
+    """The folder that ``--out`` names, or that of the checkout."""
+    return out.absolute() if out else RESULTS
 
 
 def assignments(option: str, texts: list[str], form: str = "NAME=VALUE") -> dict[str, str]:

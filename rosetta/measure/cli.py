@@ -9,7 +9,7 @@ import typer
 
 from rosetta import lock
 from rosetta.measure.options import RowOptions
-from rosetta.options import DataOption, OutOption
+from rosetta.options import DataOption, OutOption, results_folder
 
 app = typer.Typer(help="Measure how fast rows and this machine are; docs/performance.md says what was found.")
 
@@ -34,7 +34,7 @@ def _command(module: str, rows: bool = True) -> Callable[[Callable], Callable]:
                 options = [RowOptions(**{option: given.pop(option) for option in shared})] if rows else []
                 return function(*options, **given)
 
-            raise typer.Exit(lock.alone(name, work))
+            raise typer.Exit(lock.alone(name, work, results_folder(given["out"])))
 
         parameters = [*shared.values(), *inspect.signature(declared).parameters.values()]
         keyword = [parameter.replace(kind=parameter.KEYWORD_ONLY) for parameter in parameters]

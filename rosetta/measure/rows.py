@@ -12,7 +12,8 @@ from rosetta.catalog import Catalog, Row
 from rosetta.errors import RosettaError, Unavailable
 from rosetta.measure import keep, scripts, tables
 from rosetta.measure.options import RowOptions
-from rosetta.paths import RESULTS, portable
+from rosetta.options import results_folder
+from rosetta.paths import portable
 from rosetta.plan import Plan
 from rosetta.records import Point, Record
 from rosetta.run import devices, kernels
@@ -28,7 +29,7 @@ class Measuring:
         self.options, self.catalog = options, catalog.load()
         self.kernels = kernels.chosen(options.python or [], options.build or [])
         self.slot = devices.timed(options.gpus, threads=None)[0]
-        self.results = options.out.absolute() if options.out else RESULTS
+        self.results = results_folder(options.out)
         self.console = Console()
         chosen = self.catalog.select(options.names or [], options.task)
         self.rows = [row for row in chosen if self.catalog.kind(row).trains]

@@ -1,0 +1,92 @@
+"""Folders that several runners or users share, and a results folder that is lost on the way."""
+
+import os
+import stat
+
+import pytest
+
+from rosetta import lock
+from rosetta.errors import RosettaError
+from tests.standin import StandIn, one_line
+from tests.test_faults import until
+
+
+def refused(held) -> str:
+    """Why a lock cannot be had a second time."""
+    with pytest.raises(RosettaError) as caught, held:
+        pass
+    return one_line(str(caught.value))
+
+
+def test_two_checkouts_do_not_write_to_one_results_folder(tmp_path):
+    first, second = StandIn(tmp_path / "checkout"), StandIn(tmp_path / "another")
+    assert first.out == second.out
+    runner = until(first, "starting", "good[slow]")
+    done = second.run("good")
+    (left,) = first.out.glob(".batches/*/rosetta-*")
+    runner.terminate()
+    runner.communicate(timeout=30)
+    assert done.returncode == 2 and left
+    assert "another run_all.py is at work in the results folder" in one_line(done.stderr)
+    assert not (first.out / lock.LOCK).exists() and second.run("good").returncode == 0
+
+
+def test_lock_tells_its_owner_and_leaves_nothing(tmp_path):
+    out = tmp_path / "out"
+    with lock.only_writer("sweep", out):
+        assert f"(sweep, process {os.getpid()}, since " in refused(lock.only_writer("run", out))
+        assert stat.S_IMODE((out / lock.OWNER).stat().st_mode) == 0o600
+        assert lock.is_held(out / lock.LOCK)
+    assert not out.exists()
+    out.mkdir()
+    with lock.only_writer("run", out):
+        (out / "results.md").touch()
+    assert [file.name for file in out.iterdir()] == ["results.md"]
+
+
+def test_file_of_a_lock_follows_no_link(tmp_path):
+    victim, out = tmp_path / "victim", tmp_path / "out"
+    victim.write_text("mine")
+    out.mkdir()
+    (out / lock.OWNER).symlink_to(victim)
+    with lock.only_writer("run", out):
+        assert "mine" not in refused(lock.only_writer("run", out))
+    assert victim.read_text() == "mine"
+    (out / lock.LOCK).symlink_to(victim)
+    assert "cannot write" in refused(lock.only_writer("run", out))
+    assert victim.read_text() == "mine"
+
+
+def test_checkout_that_is_read_only_is_locked_in_a_folder_of_the_users_own(tmp_path, monkeypatch):
+    own, shared = tmp_path / "own", tmp_path / "shared"
+    own.mkdir(mode=0o700)
+    shared.mkdir()
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(own))
+    monkeypatch.setattr("tempfile.tempdir", str(shared))
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    with lock.only_runner("run"):
+        assert "at work in this checkout (run, process" in refused(lock.only_runner("verify"))
+        assert list(own.rglob(lock.LOCK)) and not list(shared.iterdir())
+    monkeypatch.setattr(lock, "ROOT", tmp_path)
+    with lock.only_runner("run"):
+        pass
+
+
+def test_results_folder_that_is_lost_in_the_middle_stops_no_row(standin):
+    lose = f"import shutil; shutil.rmtree({str(standin.out)!r}); open({str(standin.out)!r}, 'w')"
+    standin.notebook("raises", [("parameters", "EPOCHS = 1"), ("train", lose)])
+    standin.catalog(standin.entry("raises") + standin.entry("good"))
+    standin.rows({"raises[*]": "cost.start_s = 0", "good[*]": "cost.start_s = 1"})
+    done = standin.run("raises", "good")
+    assert done.returncode == 1 and not done.stderr, done.stderr
+    assert "good: ok  50.00 %" in done.stdout
+    (line,) = (line for line in done.stdout.splitlines() if line.startswith("good: "))
+    assert line.startswith("good: ok, but not kept: cannot write good.json: ")
+    assert "1 of 2 runs ok" in done.stdout and "the table could not be renewed: cannot write" in done.stdout
+
+
+def test_results_folder_that_cannot_be_written_is_one_line(standin):
+    standin.out.write_text("a file")
+    done = standin.run("good")
+    assert done.returncode == 2 and done.stdout == ""
+    assert "cannot write" in one_line(done.stderr) and "--out names another folder" in done.stderr
