@@ -15,7 +15,8 @@ from rosetta.batch.screen import STYLES, Screen
 from rosetta.compare import changes
 from rosetta.compare.comparison import compare
 from rosetta.errors import RosettaError
-from rosetta.paths import RESULTS, portable
+from rosetta.options import results_folder
+from rosetta.paths import portable
 from rosetta.plan import Plan, content
 from rosetta.records import Record
 from rosetta.report import pages
@@ -45,7 +46,7 @@ def run(order: Order, out: Path | None) -> int:
 
 def resume(name: str, out: Path | None, fresh: bool) -> int:
     """Run what a batch still lacks; all of it anew if ``fresh``."""
-    folder = journal.find(out.absolute() if out else RESULTS, name)
+    folder = journal.find(results_folder(out), name)
     order = journal.read_order(folder)
     with _executor(order) as executor:
         return _Job(order, out, executor).go_on(folder, fresh)
@@ -71,7 +72,7 @@ class _Job:
         self.console, self.executor, self.slots = Console(), executor, executor.slots
         self.gpu = any(slot.on_gpu for slot in self.slots)
         self.order = asked.model_copy(update={"preset": asked.preset or plan.default_preset(self.gpu)})
-        self.results = out.absolute() if out else RESULTS
+        self.results = results_folder(out)
         self.catalog = catalog.load()
         self.columns = {slot.machine.name for slot in self.slots}
         self.records = [record for _, record in records.read_all(self.results)]
@@ -151,7 +152,12 @@ class _Job:
         batch = Batch(self.catalog, self.results, kept_by, screen)
         missing = [(number, planned) for number, (planned, _) in enumerate(self.plans) if number not in finished]
         done = batch.run(missing, self.executor)
-        _summary(done, batch, pages.write(self.catalog, self.results)[0], self.console)
+        try:
+            page = pages.write(self.catalog, self.results)[0]
+        except RosettaError as error:
+            page = None
+            batch.troubles.append(f"the table could not be renewed: {error}")
+        _summary(done, batch, page, self.console)
         kept = {id(record) for record in finished.values()}
         before = [record for record in self.records if id(record) not in kept]
         changes.tell(compare(before, [*finished.values(), *done]), self.console)
@@ -166,6 +172,7 @@ def _finished(line: Line, record: Record) -> Line:
             "state": record.status,
             "started": record.started,
             "ended": record.started,
+            "took_s": record.metrics.wall_s,
             "result": journal.result(record),
         }
     )
@@ -185,7 +192,7 @@ def _slots(order: Order) -> list[Slot]:
     return devices.shared(order.gpus, order.jobs)
 
 
-def _summary(done: list[Record], batch: Batch, page: Path, console: Console) -> None:
+def _summary(done: list[Record], batch: Batch, page: Path | None, console: Console) -> None:
     for record in done:
         if record.status != "ok":
             log = records.path(record, batch.results, ".log")
@@ -195,4 +202,5 @@ def _summary(done: list[Record], batch: Batch, page: Path, console: Console) -> 
     for trouble in batch.troubles:
         console.say(trouble, "red")
     succeeded = sum(record.status == "ok" for record in done)
-    console.say(f"{succeeded} of {len(done)} runs ok; table: {portable(str(page))}")
+    table = f"; table: {portable(str(page))}" if page else ""
+    console.say(f"{succeeded} of {len(done)} runs ok{table}")

@@ -6,12 +6,18 @@ import signal
 import subprocess
 import time
 from datetime import UTC, datetime, timedelta
+from itertools import count
+from unittest.mock import Mock
 
-import psutil
 import pytest
 
-from rosetta.batch.journal import Journal, Line, Status, read_status
+from rosetta import files, lock
+from rosetta.batch import journal
+from rosetta.batch.journal import Journal, Line, Status, is_alive, read_status
+from rosetta.paths import RESULTS
+from rosetta.records import Record
 from rosetta.run.execute import Progress
+from rosetta.tasks import UNTIMED
 from tests.standin import one_line
 
 NOW = datetime.now(UTC)
@@ -156,27 +162,51 @@ def test_bad_input_is_one_line(standin):
     assert done.returncode == 2 and "status.json is not valid" in one_line(done.stderr)
 
 
-@pytest.mark.parametrize(
-    "change, alive",
-    [
-        ({}, True),
-        ({"ended": NOW}, False),
-        ({"host": "elsewhere"}, None),
-        ({"pid": 2**22 + 1}, False),
-        ({"started": NOW - timedelta(days=365)}, False),  # another process has its number now
-    ],
-)
-def test_alive(change, alive):
-    status = Status(id="x", host=os.uname().nodename, pid=os.getpid(), started=NOW)
-    assert status.model_copy(update=change).alive() is alive
+@pytest.mark.parametrize("step", [timedelta(days=-365), timedelta(0), timedelta(days=365)])
+def test_runner_lives_as_long_as_it_holds_the_batch_whatever_its_clock_said(tmp_path, step, monkeypatch):
+    assert is_alive(tmp_path) is False, "a batch that nobody has begun"
+    kept = Journal(tmp_path, Status(id="x", host="elsewhere", pid=2**22 + 1, started=NOW + step))
+    assert is_alive(tmp_path) is True
+    kept.close()
+    assert is_alive(tmp_path) is False
+    monkeypatch.setattr(lock, "take", Mock(side_effect=PermissionError))
+    assert is_alive(tmp_path) is None, "not to be told"
 
 
-def test_zombie_is_not_alive():
-    child = subprocess.Popen(["true"])
-    while psutil.Process(child.pid).status() != psutil.STATUS_ZOMBIE:
-        time.sleep(0.01)
-    assert Status(id="x", host=os.uname().nodename, pid=child.pid, started=datetime.now(UTC)).alive() is False
-    child.wait()
+class Stepped(datetime):
+    """A clock of the day that is set back by an hour each time somebody looks at it."""
+
+    looks = count()
+
+    @classmethod
+    def now(cls, tz=None):
+        return NOW - timedelta(hours=next(cls.looks))
+
+
+def test_clock_that_is_set_back_changes_no_duration(tmp_path, monkeypatch):
+    monkeypatch.setattr(journal, "datetime", Stepped)
+    record = files.load(Record, next(RESULTS.glob(f"*/*/{UNTIMED}/*.json")))
+    kept = Journal(tmp_path, Status(id="x", host="x", pid=1, started=NOW, lines=[Line(row="good", estimate_s=3)]))
+    (line,) = kept.status.lines
+    kept.begin(0, "")
+    assert 0 <= line.elapsed_s < 60
+    kept.end(0, record)
+    kept.close()
+    (line,) = read_status(tmp_path).lines
+    assert line.ended < line.started and 0 <= line.elapsed_s < 60
+    watched = Line(row="good", estimate_s=3, started=NOW + timedelta(days=1))
+    assert watched.elapsed_s == 0, "who only watches has no other clock"
+
+
+def test_the_last_batch_is_the_one_that_began_last(tmp_path):
+    """Whatever the clock says: here the batches before have begun in the future."""
+    order = journal.Order(rows=[])
+    ids = ["20991231-095959", *(f"20991231-095959-{number}" for number in range(2, 12))]
+    (tmp_path / ".batches" / ids[0]).mkdir(parents=True)
+    (tmp_path / ".batches" / "notes").mkdir()
+    for id in ids[1:]:
+        journal.open_new(tmp_path, order, [], 1).close()
+        assert journal.find(tmp_path, "last").name == id
 
 
 def test_what_came_too_soon_to_be_written_is_written_later(tmp_path):

@@ -75,7 +75,7 @@ class Batch:
                     self._renew_table()
             raise
         finally:
-            self.reserve.unlink(missing_ok=True)
+            self._free()
             self.journal.close()
 
     def _prepare(self, plans: Numbered, executor: Executor) -> None:
@@ -91,13 +91,16 @@ class Batch:
         self.screen.progress(number)
 
     def keep(self, number: int, run: Run, beside: int) -> Record:
-        """Put a run's files where they belong, tell of it, and renew the table. A disk that is full is no reason to stop."""
+        """Put a run's files where they belong, tell of it, and renew the table.
+
+        A results folder that can no longer be written is no reason to stop: what a run found is told.
+        """
         record = run.record
         record.batch, record.beside = self.journal.status.id, beside
         with self._writing:
             try:
                 save(run, self.results)
-            except RosettaError as error:
+            except (RosettaError, OSError) as error:
                 self._save_record(record, error)
             finally:
                 run.close()
@@ -115,15 +118,20 @@ class Batch:
         now, self._table_stale = time.monotonic(), False
         self._table_due = now + COST * (now - started)
 
-    def _save_record(self, record: Record, error: RosettaError) -> None:
+    def _free(self) -> None:
+        """Give back the place that was set aside."""
+        with suppress(OSError):
+            self.reserve.unlink()
+
+    def _save_record(self, record: Record, error: Exception) -> None:
         """The record alone, in the place that was set aside."""
-        self.reserve.unlink(missing_ok=True)
+        self._free()
         record.notebook.executed = record.notebook.log = None
         label = self.catalog.label(record)
         try:
             records.write(record, self.results)
             self.troubles.append(f"{label}: only its record could be kept: {error}")
-        except RosettaError as again:
+        except (RosettaError, OSError) as again:
             self.troubles.append(f"{label}: {record.status}, but not kept: {again}")
 
 

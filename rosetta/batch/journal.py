@@ -4,20 +4,20 @@
 """
 
 import os
+import re
 import shutil
 import socket
 import threading
 import time
+from collections.abc import Iterable
 from contextlib import suppress
 from datetime import UTC, datetime
-from itertools import chain, count
 from pathlib import Path
 from typing import Any, Literal
 
-import psutil
-from pydantic import Field
+from pydantic import Field, PrivateAttr
 
-from rosetta import files
+from rosetta import files, lock
 from rosetta.errors import RosettaError
 from rosetta.files import Strict
 from rosetta.kinds import KINDS
@@ -26,7 +26,9 @@ from rosetta.run.child import sockets
 from rosetta.run.execute import PREFIX, Progress
 from rosetta.run.processes import kill_tree
 
-FOLDER = ".batches"
+FOLDER, LOCK = ".batches", "lock"
+# Of a batch: day, time, and a number where the clock was not past the batch before
+ID = re.compile(r"([0-9]{8})-([0-9]{6})(?:-([0-9]+))?")
 SCHEMA = 2
 RENEW_S = 0.5  # the status is not written more often than that,
 COST = 20  # nor for more than that part of the time: that of a very large batch takes long
@@ -67,14 +69,25 @@ class Line(Strict):
     where: str = ""
     started: datetime | None = None
     ended: datetime | None = None
+    took_s: float | None = None  # once it has ended
     part: str = ""  # how far it is: "epoch 3/10"
     note: str = ""  # what it tells on the way: "loss 1.2345", or what is being installed
     result: str = ""  # its main figure
     error: str | None = None
+    _begun: float | None = PrivateAttr(None)  # by the monotonic clock, which nobody sets; only the runner has it
+
+    def begin(self, where: str) -> None:
+        self.started, self.where, self.part, self.note = datetime.now(UTC), where, "", ""
+        self._begun = time.monotonic()
 
     @property
     def elapsed_s(self) -> float | None:
-        return None if self.started is None else ((self.ended or datetime.now(UTC)) - self.started).total_seconds()
+        """Seconds; who only watches a run takes them from the clock of the day, which may have been set meanwhile."""
+        if self.started is None or self.ended:
+            return self.took_s
+        if self._begun is not None:
+            return time.monotonic() - self._begun
+        return max(0.0, (datetime.now(UTC) - self.started).total_seconds())
 
     @property
     def remaining_s(self) -> float:
@@ -103,43 +116,35 @@ class Status(Strict):
     def done(self) -> int:
         return sum(line.ended is not None for line in self.lines)
 
-    def alive(self) -> bool | None:
-        """Whether the runner still works on it; None where that cannot be told from this host."""
-        if self.ended:
-            return False
-        return _runs(self.pid, self.started) if self.host == socket.gethostname() else None
-
-
-def _runs(pid: int, since: datetime) -> bool:
-    """Whether the process lives that had this number then: after a restart of the machine another may have it."""
-    try:
-        process = psutil.Process(pid)
-        return process.status() != psutil.STATUS_ZOMBIE and process.create_time() < since.timestamp() + 1
-    except psutil.NoSuchProcess:
-        return False
-    except psutil.AccessDenied:
-        return True
-
 
 class Journal:
-    """Keeps the status of a batch on disk. Its methods may be called by several threads."""
+    """Keeps the status of a batch on disk. Its methods may be called by several threads.
+
+    It holds the batch's lock, by which others see that its runner lives, until it is closed or the process ends.
+    """
 
     def __init__(self, folder: Path, status: Status):
         self.folder, self.status = folder, status
+        try:
+            self._alive = lock.take(folder / LOCK, wait_s=RENEW_S)  # who watches may be looking at it just now
+        except OSError as error:
+            raise RosettaError(f"cannot lock batch {folder.name}: {error.strerror or error}") from None
         self._lock, self._due = threading.RLock(), 0.0
         self._later: threading.Timer | None = None
 
     def begin(self, number: int, where: str) -> None:
         """The run starts, or starts again elsewhere."""
-        self._change(number, started=datetime.now(UTC), where=where, part="", note="")
+        self.status.lines[number].begin(where)
+        self.renew()
 
     def progress(self, number: int, progress: Progress) -> None:
         part = f"{progress.what} {progress.done}/{progress.of}" if progress.of else ""
         self._change(number, state=progress.state, note=progress.note, part=part)
 
     def end(self, number: int, record: Record) -> None:
-        now, error = datetime.now(UTC), record.error
-        self._change(number, state=record.status, ended=now, error=error, note="", result=result(record))
+        took_s = self.status.lines[number].elapsed_s
+        ended = {"state": record.status, "ended": datetime.now(UTC), "took_s": took_s, "error": record.error}
+        self._change(number, note="", result=result(record), **ended)
 
     def wait(self, number: int) -> None:
         """The run has lost its place and waits for another."""
@@ -158,6 +163,7 @@ class Journal:
         """The batch has ended, whole or interrupted."""
         self.status.ended = datetime.now(UTC)
         self.renew(now=True)
+        self._alive.release()
 
     def discard(self) -> None:
         """Nothing was run: the batch leaves no trace."""
@@ -190,11 +196,25 @@ class Journal:
 def open_new(results: Path, order: Order, lines: list[Line], slots: int) -> Journal:
     """Begin a batch; what killed runners have left of their runs is cleared away."""
     clean(results)
-    first = results / FOLDER / f"{datetime.now(UTC):%Y%m%d-%H%M%S}"
-    folders = chain([first], (first.with_name(f"{first.name}-{number}") for number in count(2)))
-    folder = next(folder for folder in folders if not folder.exists())  # two batches may begin within a second
+    folder = results / FOLDER / _new_id(folder.name for folder in (results / FOLDER).glob("*"))
     files.write(folder / "order.json", order)
     return _journal(folder, lines, slots)
+
+
+def _new_id(known: Iterable[str]) -> str:
+    """An id after all others: the time, or the latest id with a number where the clock is not past that one."""
+    now = f"{datetime.now(UTC):%Y%m%d-%H%M%S}"
+    latest = max(map(_order, known), default=())
+    if _order(now) > latest:
+        return now
+    day, second, number = latest
+    return f"{day}-{second:06}-{number + 1}"
+
+
+def _order(id: str) -> tuple[int, ...]:
+    """By which ids are sorted: their numbers, since a text would have ``-10`` before ``-2``."""
+    found = ID.fullmatch(id)
+    return tuple(int(number or 1) for number in found.groups()) if found else ()
 
 
 def reopen(folder: Path, lines: list[Line], slots: int) -> Journal:
@@ -216,15 +236,16 @@ def clean(results: Path) -> None:
     for left in [*(results / FOLDER).glob(f"*/{PREFIX}*"), *results.glob(".*.tmp"), *results.glob("*/*/*/.*.tmp")]:
         if left.is_dir():
             kill_tree(None, str(left.resolve()))
-            shutil.rmtree(left)
+            shutil.rmtree(left, ignore_errors=True)
             shutil.rmtree(sockets(left), ignore_errors=True)
         else:
-            left.unlink()
+            with suppress(OSError):
+                left.unlink()
 
 
 def find(results: Path, name: str) -> Path:
     """The folder of a batch; "last" is the latest one."""
-    known = sorted(file.parent.name for file in (results / FOLDER).glob("*/order.json"))
+    known = sorted((file.parent.name for file in (results / FOLDER).glob("*/order.json")), key=_order)
     if not known:
         raise RosettaError(f"there is no batch below {results.name}/: start one with run_all.py run")
     if name not in ("last", *known):
@@ -238,6 +259,11 @@ def read_order(folder: Path) -> Order:
 
 def read_status(folder: Path) -> Status:
     return files.load(Status, folder / "status.json")
+
+
+def is_alive(folder: Path) -> bool | None:
+    """Whether a runner works on a batch; None where its file system cannot tell."""
+    return lock.is_held(folder / LOCK)
 
 
 def result(record: Record) -> str:

@@ -7,18 +7,18 @@ from rich.live import Live
 
 from rosetta.batch import journal
 from rosetta.batch.screen import ROOM, table
-from rosetta.paths import RESULTS
+from rosetta.options import results_folder
 from rosetta.terminal import Console
 
 
 def watch(name: str, out: Path | None) -> int:
     """Show a batch until it ends, or once where there is no terminal. Exit code 1 if it ended without all its runs."""
-    folder, console = journal.find(out.absolute() if out else RESULTS, name), Console()
+    folder, console = journal.find(results_folder(out), name), Console()
     status = journal.read_status(folder)
     try:
         if console.is_terminal:
             with Live(table(status, console.height), console=console, auto_refresh=False) as live:
-                while status.alive() is not False:
+                while not status.ended and journal.is_alive(folder) is not False:
                     time.sleep(journal.RENEW_S)
                     status = journal.read_status(folder)
                     live.update(table(status, console.height), refresh=True)
@@ -26,9 +26,10 @@ def watch(name: str, out: Path | None) -> int:
             console.print(table(status, len(status.lines) + ROOM))
     except KeyboardInterrupt:
         return 0
-    status = journal.read_status(folder)  # the runner may have ended the batch before it was looked for
+    alive = journal.is_alive(folder)
+    status = journal.read_status(folder)  # afterwards: a runner that has gone since has written it to the end
     missing = len(status.lines) - status.done
-    if status.alive() is not False or not missing:
+    if not missing or not status.ended and alive is not False:
         return 0
     where = f" --out {out}" if out else ""
     reason = "was interrupted" if status.ended else "has lost its runner"
