@@ -97,7 +97,7 @@ def text(model: BaseModel) -> str:
 
 
 def write_atomically(target: Path, text: str) -> None:
-    """The file is there whole or as it was before, also when the disk is full. It has the mode that the user's umask gives."""
+    """The file is there whole or as it was before, also when the disk is full; the user's umask gives its mode."""
     temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex}.tmp")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""One runner at a time on a checkout and on a results folder: two would spoil each other's times and mix their files."""
+"""One runner at a time on a checkout and a results folder: two would spoil each other's times and mix their files."""
 
 import errno
 import hashlib
@@ -64,7 +64,7 @@ def only_runner(what: str) -> Iterator[None]:
 
 @contextmanager
 def only_writer(what: str, results: Path | None) -> Iterator[None]:
-    """Hold a results folder, which another checkout may use, too; one that is still empty in the end is taken away again."""
+    """Hold a results folder, which another checkout may use, too; one that stays empty is taken away again."""
     if results is None:
         yield
         return
@@ -106,7 +106,7 @@ def _held(folder: Path, what: str, title: str, advice: str = "") -> Iterator[Non
 
 
 def take(file: Path, wait_s: float = 0) -> FileLock:
-    """The lock of a file, held until it is released or this process ends; not held where the file system knows no locks.
+    """The lock of a file, held until its release or this process ends; not held where the file system knows no locks.
 
     Raises Timeout where another process holds it, OSError where the file cannot be written.
     """
@@ -140,7 +140,7 @@ def _open(file: Path, flags: int) -> TextIO:
 
 
 def _own_folder() -> Path:
-    """The folder of this user's for locks of a checkout that is read only. Raises RosettaError where there can be none."""
+    """This user's folder for locks of a checkout that is read only. Raises RosettaError where there can be none."""
     from platformdirs import user_runtime_path  # here, because few need it
 
     try:

@@ -19,7 +19,8 @@ DATA, SYNTHETIC = (
 )  # the variable that names the folder of the data, its word for generated data
 CACHE = "XDG_CACHE_HOME"  # the variable that names the folder into which data is downloaded
 
-# Around a path that is replaced: neither a longer name nor a longer path. ``file://`` or a terminal's colour may stand before it
+# Around a path that is replaced: neither a longer name nor a longer path.
+# ``file://`` or a terminal's colour may stand before it
 BEFORE = r"(?:(?<![\w.~+@%-])(?<!(?<!:/)/)|(?P<colour>\x1b\[[\d;]*m))"
 AFTER = r"(?![\w+@%=~-]|\.\w)"
 
@@ -31,7 +32,7 @@ def home() -> Path | None:
 
 
 def portable(text: str) -> str:
-    """A text without the paths of this machine: the repository becomes ``.``, the home folder ``~``, and a folder of data
+    """A text without the paths of this machine: the repository becomes ``.``, the home folder ``~``, a folder of data
     the variable that names it. A folder is replaced only as a whole, where a path begins with it."""
     names, pattern = _names(home(), os.environ.get(DATA), os.environ.get(CACHE))
     return pattern.sub(lambda found: (found["colour"] or "") + names[found["folder"]], text) if names else text

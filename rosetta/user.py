@@ -5,7 +5,7 @@ import os
 
 
 def complete() -> None:
-    """Add the variables HOME and LOGNAME where neither they nor the system tell: libraries of runner and notebooks ask for both.
+    """Add the variables HOME and LOGNAME where neither they nor the system tell: libraries ask for both.
 
     The home folder is ``/`` then, as container runtimes have it.
     """

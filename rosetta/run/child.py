@@ -92,8 +92,8 @@ def execute(job: Job, executed: Path) -> Outcome:
     from rosetta.run.client import Cells
 
     papermill_engines.register("rosetta", Cells)
-    # Papermill takes the seconds of cells from the clock of the day, which may be set meanwhile. The monotonic clock is the
-    # system's: it goes on from where the runner has read it
+    # Papermill takes the seconds of cells from the clock of the day, which may be set meanwhile.
+    # The monotonic clock is the system's: it goes on from where the runner has read it
     NotebookExecutionManager.now = lambda _: datetime.fromtimestamp(job.clock + time.monotonic(), UTC)
     notebook = Path(job.notebook)
     kernel = AsyncKernelManager(  # our own, to ask it afterwards how the kernel ended

@@ -211,7 +211,7 @@ class Environment:
         except OSError as error:
             why = f"cannot write {portable(str(self.folder))}: {error.strerror}"
             raise RosettaError(
-                f"environment {self.title} could not be made: {why}; or name an interpreter with --python {self.name}=PATH"
+                f"environment {self.title} could not be made: {why}; --python {self.name}=PATH names an interpreter"
             ) from None
         try:
             if self.is_ready() and not again:  # another run has made it meanwhile

@@ -134,7 +134,7 @@ class Kernels:
 def write_kernelspec(
     folder: Path, kernel: Kernel, variables: dict[str, str], name: str = KERNEL_NAME, title: str = KERNEL_NAME
 ) -> None:
-    """A kernelspec below ``folder``, where whoever starts it must look; ``variables`` come on top of the kernel's own."""
+    """A kernelspec below ``folder``, where its starter must look; ``variables`` come on top of the kernel's own."""
     spec = folder / "kernels" / name
     spec.mkdir(parents=True)
     argv = [str(kernel.python), "-m", "ipykernel_launcher", "-f", "{connection_file}"]
