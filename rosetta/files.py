@@ -87,11 +87,11 @@ def digest(files: Iterable[Path], base: Path) -> str:
 
 def write(target: Path, model: BaseModel) -> Path:
     """Write a model as JSON; returns its path."""
-    write_atomically(target, text(model))
+    write_atomically(target, dumped(model))
     return target
 
 
-def text(model: BaseModel) -> str:
+def dumped(model: BaseModel) -> str:
     """A model as the text of its JSON file."""
     return model.model_dump_json(by_alias=True, indent=1) + "\n"
 

@@ -164,7 +164,7 @@ def path(record: Record, results: Path, suffix: str = ".json") -> Path:
 
 def readable(record: Record) -> Record:
     """The record as it will be read from its file. Raises RosettaError where it could not be: it is of no use then."""
-    return files.parse(Record, files.text(record), f"the record of {record.stem}")
+    return files.parse(Record, files.dumped(record), f"the record of {record.stem}")
 
 
 def write(record: Record, results: Path) -> Path:

@@ -1,6 +1,7 @@
 """Where a row's kernel comes from: a provisioned environment, or an interpreter that the user named."""
 
 import json
+import os
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
