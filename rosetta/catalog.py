@@ -1,26 +1,27 @@
 """The catalog: which frameworks there are, and the rows that they make in each task."""
 
-import difflib
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from rosetta import files, tasks
-from rosetta.errors import RosettaError
-from rosetta.files import Strict
+from rosetta import files, parameters, tasks
+from rosetta.errors import RosettaError, unknown
+from rosetta.files import Count, Name, Strict
 from rosetta.kinds import Kind
 from rosetta.naming import Named
-from rosetta.paths import CATALOG, ENVIRONMENTS, NOTEBOOKS
+from rosetta.paths import CATALOG, COMMON, ENVIRONMENTS, NOTEBOOKS, from_root
 from rosetta.tasks import RowFacts, Task
+
+SCHEMA = 2
 
 
 class Variant(Strict):
     """A framework's notebooks with other parameters, or in another environment."""
 
     title: str | None = None
-    environment: str | None = None
+    environment: Name | None = None
     imports: tuple[str, ...] | None = None
     parameters: dict[str, Any] = {}
     variables: dict[str, str] = {}  # of its kernels, over those of the environment; one that is empty is left out
@@ -30,13 +31,13 @@ class Framework(Strict):
     """One framework: it has a row in each task that has its notebook, ``notebooks/<task>/<framework>.ipynb``."""
 
     title: str
-    environment: str
+    environment: Name
     imports: tuple[str, ...]  # modules that an interpreter must have to run it
-    released: int
-    retired: int | None = None  # year of the last release, of a framework that has ended
+    released: Count
+    retired: Count | None = None  # year of the last release, of a framework that has ended
     homepage: str = Field(pattern=r"^https?://")
     plain: bool = True  # whether the notebook with its own defaults is a row
-    variants: dict[str, Variant] = {}
+    variants: dict[Name, Variant] = {}
 
 
 class Row(Named, BaseModel):
@@ -62,9 +63,9 @@ class Row(Named, BaseModel):
 class Frameworks(Strict):
     """``catalog.toml``."""
 
-    version: int = Field(alias="schema")
+    version: Literal[SCHEMA] = Field(alias="schema")
     compared: tuple[str, ...] = ()  # frameworks that a comparison begins with; none: the first ones
-    frameworks: dict[str, Framework]
+    frameworks: dict[Name, Framework]
 
 
 class Catalog:
@@ -177,12 +178,28 @@ def load(path: Path = CATALOG) -> Catalog:
     for row in catalog.rows():
         if not (ENVIRONMENTS / row.environment / "environment.toml").is_file():
             raise RosettaError(f"{path.name}: {row.name} names the environment {row.environment}, which is not there")
+    _check_parameters(catalog, path.name)
     return catalog
 
 
-def unknown(what: str, name: str, known: Iterable[str]) -> RosettaError:
-    """The error for a name that does not exist, with the nearest one that does."""
-    known = sorted(known)
-    near = difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.5)
-    hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(known)}"
-    return RosettaError(f"unknown {what} {name}; {hint}")
+def _check_parameters(catalog: Catalog, name: str) -> None:
+    """What tasks and variants set must be bound by the notebooks, or a run would not be what its name says."""
+    for task in catalog.tasks.values():
+        task.examine()
+        if task.data and not (COMMON / "data" / f"{task.data}.py").is_file():
+            raise RosettaError(f"{task.file}: data: there is no common/data/{task.data}.py")
+        values, seen = vars(task.params), {}
+        for row in catalog.rows(task.key):
+            if row.notebook not in seen:
+                seen[row.notebook] = parameters.bound(row.notebook, values)
+            bound = seen[row.notebook]
+            if bound is None:
+                continue
+            notebook = from_root(row.notebook)
+            own = f"frameworks.{row.framework}.variants.{row.variant}.parameters of {name}, for {notebook}"
+            parameters.check(row.parameters, bound, own)
+            for preset, given in task.presets.items():
+                lost = [one for one in given if one not in bound | parameters.TOLD | task.kind.judged]
+                if lost:
+                    where = f"{task.file}: presets.{preset} sets {lost[0]}"
+                    raise RosettaError(f"{where}, which the parameters cell of {notebook} does not bind")

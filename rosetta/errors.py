@@ -1,5 +1,8 @@
 """The errors that a user sees as one line."""
 
+import difflib
+from collections.abc import Iterable
+
 
 class RosettaError(Exception):
     """Something the user can mend; the message is one line: what is wrong and what to do."""
@@ -11,3 +14,16 @@ class Unavailable(RosettaError):
 
 class SlotLost(RosettaError):
     """A GPU that was there no longer answers; its runs go elsewhere, or fail with this reason."""
+
+
+def unknown(what: str, name: str, known: Iterable[str]) -> RosettaError:
+    """The error for a name that does not exist, with the nearest one that does."""
+    hint = meant(name, known) or f"there are: {', '.join(sorted(known)) or 'none'}"
+    return RosettaError(f"unknown {what} {name}; {hint}")
+
+
+def meant(name: str, known: Iterable[str]) -> str | None:
+    """A question for the nearest of the known names; None where none is near."""
+    by_case = {one.lower(): one for one in sorted(known)}
+    near = difflib.get_close_matches(name.lower(), by_case, n=1, cutoff=0.5)
+    return f"did you mean {by_case[near[0]]}?" if near else None

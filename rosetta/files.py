@@ -7,12 +7,21 @@ import uuid
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar, get_args
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from rosetta.errors import RosettaError
+from rosetta.errors import RosettaError, meant
 from rosetta.paths import portable
+
+# Numbers as files may have them: finite, and so small that sums, squares and clocks of them are too
+Count = Annotated[int, Field(ge=0, lt=2**63)]
+Number = Annotated[float, Field(ge=-1e100, le=1e100)]
+Positive = Annotated[float, Field(ge=0, le=1e15)]
+Seconds = Annotated[float, Field(ge=0, le=1e8)]
+Fraction = Annotated[float, Field(ge=0, le=1)]
+# Names of files and folders that lie where they are expected: no path, not hidden
+Name = Annotated[str, Field(pattern=r"^\w[\w.-]*$", max_length=200)]
 
 
 class Strict(BaseModel):
@@ -51,10 +60,13 @@ def parse(model: type[Model], text: str, name: str) -> Model:
     """The model that a text is, TOML where its ``name`` ends so and JSON otherwise. Raises RosettaError, which names it."""
     try:
         if name.endswith(".toml"):
-            return part(model, tomllib.loads(text), name)
+            return model.model_validate(tomllib.loads(text))
         return model.model_validate_json(text)
-    except (tomllib.TOMLDecodeError, ValidationError) as error:
-        raise _invalid(name, error) from None
+    except (
+        ValueError,
+        RecursionError,
+    ) as error:  # tomllib's errors, and those of numbers and nesting that it leaves to Python
+        raise _invalid(name, error, model) from None
 
 
 def part(model: type[Model], data: Any, name: str) -> Model:
@@ -62,19 +74,38 @@ def part(model: type[Model], data: Any, name: str) -> Model:
     try:
         return model.model_validate(data)
     except ValidationError as error:
-        raise _invalid(name, error) from None
+        raise _invalid(name, error, model) from None
 
 
-def reason(error: ValidationError) -> str:
-    """The first field that is wrong, and why."""
+def reason(error: ValidationError, model: type[BaseModel] | None = None) -> str:
+    """The first field that is wrong, and why. model: whose fields may have been meant by a name that is none."""
     first = error.errors(include_url=False)[0]
     where = " ".join(".".join(map(str, first["loc"])).split())  # keys may hold anything
-    return f"{where}: {first['msg']}" if where else first["msg"]
+    why = first["msg"].removeprefix("Value error, ")
+    if first["type"] == "extra_forbidden" and model:
+        near = meant(str(first["loc"][-1]), _fields(model))
+        why += f"; {near}" if near else ""
+    return f"{where}: {why}" if where else why
 
 
-def _invalid(name: str, error: Exception) -> RosettaError:
-    why = reason(error) if isinstance(error, ValidationError) else str(error)
-    return RosettaError(f"{name} is not valid: {why.splitlines()[0]}; mend or delete it")
+def _fields(model: Any) -> set[str]:
+    """The names of the fields of a model and of those that it consists of."""
+    if not (isinstance(model, type) and issubclass(model, BaseModel)):
+        return set().union(*map(_fields, get_args(model)))
+    fields = model.model_fields.items()
+    return {field.alias or name for name, field in fields}.union(*(_fields(field.annotation) for _, field in fields))
+
+
+def _invalid(name: str, error: Exception, model: type[BaseModel] | None = None) -> RosettaError:
+    if not isinstance(error, ValidationError):
+        why = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+    else:
+        why, first = reason(error, model), error.errors(include_url=False)[0]
+        is_schema, given = (first["type"], first["loc"]) == ("literal_error", ("schema",)), first["input"]
+        if is_schema and isinstance(given, int) and given > int(read := first["ctx"]["expected"]):
+            about = f"its schema is {str(given)[:9]}, and this one reads {read}"
+            return RosettaError(f"{name} was written by a newer version: {about}; update the checkout")
+    return RosettaError(f"{name} is not valid: {' '.join(why.split())}; mend or delete it")
 
 
 def digest(files: Iterable[Path], base: Path) -> str:

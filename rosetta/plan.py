@@ -11,17 +11,16 @@ from pydantic import BaseModel, ConfigDict
 
 from common.record import SAVE_TO, TEST_EACH_EPOCH
 from rosetta import files
-from rosetta.catalog import Catalog, Row, unknown
-from rosetta.errors import RosettaError
+from rosetta.catalog import Catalog, Row
+from rosetta.errors import unknown
 from rosetta.kinds import KINDS, Kind
+from rosetta.parameters import TOLD
 from rosetta.paths import COMMON, DATA, SYNTHETIC
 from rosetta.records import Record, column
 from rosetta.tasks import PRESETS, UNTIMED, Task
 
 LIMIT, SHORTEST_LIMIT_S = 10, 1800  # a run is stopped after that many times its estimate, but not before
-
-# Parameters that are no notebook's: a variable of the run's process tells them to ``common``
-TOLD = ("SYNTHETIC", "TEST_EACH_EPOCH", "SAVE_TO")
+LONGEST_LIMIT_S = 10**8  # three years; clocks of the system count no further than some hundred
 
 Durations = dict[tuple[str, str], float]  # seconds that a row takes in a column
 
@@ -94,7 +93,7 @@ class Plan(BaseModel):
         """The plan with a time limit, since a run that hangs must not hold up a night's batch."""
         if self.timeout_s is not None:
             return self
-        return self.model_copy(update={"timeout_s": max(SHORTEST_LIMIT_S, LIMIT * estimate_s)})
+        return self.model_copy(update={"timeout_s": min(max(SHORTEST_LIMIT_S, LIMIT * estimate_s), LONGEST_LIMIT_S)})
 
     def key(self, environment: str, machine: str, digest: Callable[[Path], str] = content) -> str:
         """SHA-256 over what decides the outcome of the run: notebook, ``common``, parameters, environment, machine.
@@ -165,15 +164,7 @@ def make(
 
 def check(overrides: dict[str, Any], task: Task) -> None:
     """Raises RosettaError for a parameter that the task does not have, of another type, or a size that there is not."""
-    constants = task.constants()
-    for name, value in overrides.items():
-        if name not in constants:
-            raise unknown(f"parameter of {task.key}", name, constants)
-        usual = constants[name]
-        if isinstance(value, str) != isinstance(usual, str) or isinstance(usual, int) and isinstance(value, float):
-            raise RosettaError(f"{name} of {task.key} is {usual!r} by itself; it cannot be {value!r}")
-        if name in task.kind.bounded and value > usual:
-            raise RosettaError(f"{name} is {value}, but {task.key} has only {usual}")
+    task.fit(overrides, task.key)
 
 
 def cheapest_first(plans: list[Plan], earlier: list[Record]) -> list[tuple[Plan, float]]:

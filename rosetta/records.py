@@ -4,28 +4,36 @@ Times are in seconds, memory in bytes, fractions between 0 and 1. A field whose 
 """
 
 import gc
-from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, SerializeAsAny, field_validator
+from pydantic import AwareDatetime, Field, SerializeAsAny, field_validator
 
 from common.record import SCHEMA
 from rosetta import files
+from rosetta.errors import RosettaError
 from rosetta.figures import Sample
-from rosetta.files import Strict
+from rosetta.files import Count, Name, Number, Strict
 from rosetta.kinds import KINDS
 from rosetta.kinds.kind import Metrics
 from rosetta.naming import Named
+from rosetta.parameters import TOLD, fits
+from rosetta.paths import portable
 
 RECORDS = "[!.]*/[!.]*/*/*.json"  # below a results folder: machine, task, preset, row; hidden folders hold batches
+PLACE = (
+    "machine.name",
+    "task",
+    "preset, changed or dataset",
+    "framework, variant, seed or status",
+)  # say where it lies
 SUFFIXES = (".json", ".ipynb", ".log")  # of a run's files
 Status = Literal["ok", "failed", "crashed", "timeout", "diverged", "skipped"]
 
 
 class Gpu(Strict):
     name: str
-    memory: int
+    memory: Count
     driver: str
     cuda: str  # the newest CUDA that the driver supports
     capability: str | None = None  # compute capability, "9.0": which machine code it runs
@@ -36,8 +44,8 @@ class Machine(Strict):
 
     name: str
     cpu: str
-    cores: int
-    memory: int
+    cores: Count
+    memory: Count
     os: str
     gpus: list[Gpu] = []
 
@@ -51,7 +59,7 @@ class Machine(Strict):
 class Dataset(Strict):
     name: str | None = None
     synthetic: bool = False
-    sizes: dict[str, int] = {}  # examples that were loaded, of each part: "train", "test", ...
+    sizes: dict[str, Count] = {}  # examples that were loaded, of each part: "train", "test", ...
 
 
 class Commit(Strict):
@@ -65,8 +73,8 @@ class Commit(Strict):
 class Notebook(Strict):
     path: str
     sha256: str
-    executed: str | None = None  # file name of the executed copy, whole or up to where it stopped, beside the record
-    log: str | None = None  # file name of what the run printed
+    executed: Name | None = None  # file name of the executed copy, whole or up to where it stopped, beside the record
+    log: Name | None = None  # file name of what the run printed
 
 
 class Point(Strict):
@@ -75,8 +83,8 @@ class Point(Strict):
     values: one a repeat, in ``unit``.
     """
 
-    at: dict[str, str | int | float]
-    values: list[float]
+    at: dict[str, str | Annotated[int, Field(ge=-(2**63), lt=2**63)] | Number]
+    values: list[Number] = Field(min_length=1)
     unit: str = "s"
 
     @property
@@ -88,9 +96,9 @@ class Telemetry(Strict):
     """What NVML told of the GPU during a run, sampled twice a second."""
 
     energy_from: Literal["counter", "power"] | None = None  # the GPU's energy counter, or its power added up
-    power_w: float | None = None  # mean
-    utilisation: float | None = None  # mean share of the time in which a kernel ran
-    clock_mhz: float | None = None  # median of the multiprocessors' clock
+    power_w: Number | None = None  # mean
+    utilisation: Number | None = None  # mean share of the time in which a kernel ran
+    clock_mhz: Number | None = None  # median of the multiprocessors' clock
     throttled: list[str] = []  # reasons for a lower clock that were seen
     error: str | None = None  # NVML's, from which on there are no more samples
 
@@ -110,18 +118,18 @@ class Record(Named, Strict):
     changed: dict[str, Any] = {}  # what was given by hand over the preset, but for the seed
     status: Status
     error: str | None = None  # one line
-    started: datetime
+    started: AwareDatetime
     commit: Commit = Commit()
     notebook: Notebook
     machine: Machine
     device: str | None = None  # as the framework names it
-    threads: int | None = None  # that the run was told to use; None: as the framework chooses
-    thread_pools: dict[str, int] = {}  # read back from the run: processors, and threads of the pools that were loaded
-    beside: int = 0  # runs that may have gone on at the same time on this machine, on other GPUs or processors
+    threads: Count | None = None  # that the run was told to use; None: as the framework chooses
+    thread_pools: dict[str, Count] = {}  # read back from the run: processors, and threads of the pools that were loaded
+    beside: Count = 0  # runs that may have gone on at the same time on this machine, on other GPUs or processors
     batch: str | None = None
     key: str | None = None  # of notebook, common, parameters, environment and machine: equal keys need not run twice
-    seed: int | None = None  # where it is not the task's own
-    attempts: int = 1  # 2: a worker of the cluster was lost in the first
+    seed: Count | None = None  # where it is not the task's own
+    attempts: Count = 1  # 2: a worker of the cluster was lost in the first
     dataset: Dataset = Dataset()
     params: dict[str, Any] = {}
     versions: dict[str, str] = {}
@@ -135,6 +143,16 @@ class Record(Named, Strict):
     def _of_its_kind(cls, metrics: Any, info) -> Any:
         kind = KINDS.get(info.data.get("kind"))
         return kind.metrics.model_validate(metrics) if kind and isinstance(metrics, dict) else metrics
+
+    @field_validator("changed", "params")
+    @classmethod
+    def _of_their_types(cls, values: dict[str, Any], info) -> dict[str, Any]:
+        kind = KINDS.get(info.data.get("kind"))
+        usual = kind.constants | kind.judged | TOLD if kind else {}
+        for name, value in values.items():
+            if not fits(value, usual.get(name)):
+                raise ValueError(f"{name} cannot be {value!r:.60}")
+        return values
 
     @property
     def stem(self) -> str:
@@ -181,7 +199,20 @@ def read_all(results: Path) -> list[tuple[Path, Record]]:
     collecting = gc.isenabled()
     gc.disable()  # records hold no cycles: to look for some among very many would take as long as reading them
     try:
-        return [(file, files.load(Record, file)) for file in sorted(results.glob(RECORDS), key=lambda file: file.parts)]
+        return [(file, _read(file, results)) for file in sorted(results.glob(RECORDS), key=lambda file: file.parts)]
     finally:
         if collecting:
             gc.enable()
+
+
+def _read(file: Path, results: Path) -> Record:
+    """A record, which must lie where its fields say: its files and those of other runs are found by these."""
+    record = files.load(Record, file)
+    expected = path(record, results)
+    if expected != file:
+        parts = zip(PLACE, file.relative_to(results).parts, expected.relative_to(results).parts)
+        field, here, there = next(part for part in parts if part[1] != part[2])
+        raise RosettaError(
+            f"{portable(str(file))} is not valid: by its {field} it belongs at {there}, not {here}; move or delete it"
+        )
+    return record

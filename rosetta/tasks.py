@@ -1,6 +1,7 @@
 """Tasks: everything that a workload says of itself, read from ``notebooks/<task>/task.toml`` and ``common/params/<task>.py``."""
 
 import importlib
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from types import ModuleType
@@ -8,10 +9,11 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator
 
-from rosetta import files
-from rosetta.errors import RosettaError
-from rosetta.files import Strict
+from rosetta import files, parameters
+from rosetta.errors import RosettaError, unknown
+from rosetta.files import Name, Number, Positive, Strict
 from rosetta.kinds import KINDS, Kind
+from rosetta.parameters import TOLD
 from rosetta.paths import NOTEBOOKS
 
 PRESETS = ("smoke", "quick", "full")
@@ -22,11 +24,11 @@ UNTIMED = "smoke"  # the preset whose times mean nothing: runs may share a devic
 class Cost(Strict):
     """What a run costs, roughly: for the estimate before a batch, until this machine has records."""
 
-    start_s: float = 10.0  # import, build and compile, seconds
-    item_ms: float = (
+    start_s: Positive = 10.0  # import, build and compile, seconds
+    item_ms: Positive = (
         5.0  # milliseconds on 2 CPU cores for each item of the kind's work: a training example, an input, ...
     )
-    gpu_item_ms: float = (
+    gpu_item_ms: Positive = (
         0.2  # on a GPU: the K80 of 2018 took 0.34, its P100 0.10 for a training image of the first task
     )
 
@@ -34,7 +36,7 @@ class Cost(Strict):
 class Looser(Strict):
     """A tolerance of ``verify`` that a row needs beyond the usual one, and why."""
 
-    tolerance: float
+    tolerance: Positive
     reason: str
 
 
@@ -55,7 +57,7 @@ class Check(Strict):
     """A short run without chance by which tests tell that a row does what it should."""
 
     parameters: dict[str, Any]  # over the smallest preset
-    least: dict[str, float]  # metric -> what it must exceed
+    least: dict[str, Number]  # metric -> what it must exceed
 
 
 class Task(Strict):
@@ -64,15 +66,15 @@ class Task(Strict):
     key: str = ""  # the name of its folder
     title: str
     kind_name: str = Field(alias="kind")
-    data: str | None = None  # module below common.data
+    data: Name | None = None  # module below common.data
     presets: dict[str, dict[str, Any]]  # over the constants
-    sweep: dict[str, list] = {}  # axes besides the number of threads
+    sweep: dict[str, list[Any]] = {}  # axes besides the number of threads
     without_chance: dict[str, Any] = {}  # parameters of a run in which nothing is random, for ``verify``
-    tolerances: dict[str, float] = {}  # of ``verify``, where this task needs others than its kind
+    tolerances: dict[str, Positive] = {}  # of ``verify``, where this task needs others than its kind
     check: Check | None = None
     about: dict[str, str] = {}  # role -> what that step is in every notebook of this task, Markdown
     figures: str = ""  # what the figures of this task mean, Markdown, besides what its kind says
-    published: list[str] = []  # files below results/published
+    published: list[Name] = []  # files below results/published
     rows: dict[str, dict[str, Any]] = {}  # of a row, or of "framework[*]": its RowFacts
 
     @field_validator("kind_name")
@@ -97,10 +99,15 @@ class Task(Strict):
     def folder(self) -> Path:
         return NOTEBOOKS / self.key
 
+    @property
+    def file(self) -> str:
+        """The task's own file, as messages name it."""
+        return f"notebooks/{self.key}/task.toml"
+
     def facts(self, name: str) -> RowFacts:
         """Of a row by its name; what is said of all rows of its framework counts where nothing else is said."""
         of_all = self.rows.get(f"{name.partition('[')[0]}[*]", {})
-        return files.part(RowFacts, of_all | self.rows.get(name, {}), f"{name} in notebooks/{self.key}/task.toml")
+        return files.part(RowFacts, of_all | self.rows.get(name, {}), f"{name} in {self.file}")
 
     @cached_property
     def params(self) -> ModuleType:
@@ -116,11 +123,34 @@ class Task(Strict):
         values = vars(self.params).items()
         constants = {name: value for name, value in values if name.isupper() and isinstance(value, int | float | str)}
         lacking = [name for name in self.kind.constants if name not in constants]
+        module = f"common/params/{self.key}.py"
         if lacking:
-            raise RosettaError(
-                f"common/params/{self.key}.py lacks {', '.join(lacking)}, which kind {self.kind.name} needs"
-            )
+            raise RosettaError(f"{module} lacks {', '.join(lacking)}, which kind {self.kind.name} needs")
+        parameters.check(constants, constants | self.kind.constants, module)
         return constants
+
+    def examine(self) -> None:
+        """Raises RosettaError where the file sets a parameter that there is not or that does not fit, or names no metric."""
+        given = {f"presets.{name}": values for name, values in self.presets.items()}
+        given |= {"without_chance": self.without_chance}
+        given |= {f"sweep.{name}": {name: value} for name, values in self.sweep.items() for value in values}
+        if self.check:
+            given["check.parameters"] = self.check.parameters
+            for metric in self.check.least.keys() - self.kind.metrics.model_fields.keys():
+                raise unknown(f"metric in check.least of {self.file}:", metric, self.kind.metrics.model_fields)
+        for place, values in given.items():
+            self.fit(values, f"{place} of {self.file}", TOLD)
+
+    def fit(self, values: dict[str, Any], where: str, besides: Mapping[str, Any] | None = None) -> None:
+        """Raises RosettaError for a value that is no parameter's, of another type, or a size that there is not.
+
+        where: the values stand. besides: parameters that are no constants.
+        """
+        constants = self.constants()
+        parameters.check(values, constants | (besides or {}), where)
+        for name in self.kind.bounded:
+            if values.get(name, 0) > constants[name]:
+                raise RosettaError(f"{where}: {name} is {values[name]}, but there are only {constants[name]}")
 
     def step_flop(self, examples: int) -> int | None:
         """FLOP of a training step with so many examples: what no framework goes below without computing less, as Winograd's

@@ -22,7 +22,7 @@ MODULES = {
 # From the bottom up: a module or package imports from lower lines alone
 LAYERS = (
     {"errors", "paths", "naming", "figures", "printable"},
-    {"files", "data", "options", "lock", "extras", "markdown", "streams", "user"},
+    {"files", "parameters", "data", "options", "lock", "extras", "markdown", "streams", "user"},
     {"kinds", "blocks", "terminal"},
     {"tasks", "records"},
     {"catalog"},

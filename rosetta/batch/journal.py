@@ -13,13 +13,13 @@ from collections.abc import Iterable
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, PrivateAttr
+from pydantic import AwareDatetime, Field, PrivateAttr
 
 from rosetta import files, lock
 from rosetta.errors import RosettaError
-from rosetta.files import Strict
+from rosetta.files import Positive, Seconds, Strict
 from rosetta.kinds import KINDS
 from rosetta.records import Record
 from rosetta.run.child import sockets
@@ -32,6 +32,7 @@ ID = re.compile(r"([0-9]{8})-([0-9]{6})(?:-([0-9]+))?")
 SCHEMA = 2
 RENEW_S = 0.5  # the status is not written more often than that,
 COST = 20  # nor for more than that part of the time: that of a very large batch takes long
+Some = Annotated[int, Field(ge=1, le=10**6)]
 
 
 class Order(Strict):
@@ -42,16 +43,16 @@ class Order(Strict):
     named: bool = False  # whether the user named the rows: then one that cannot be run here is a failure
     preset: str | None = None  # None until it is known whether there is a GPU
     overrides: dict[str, Any] = {}
-    seeds: int = 1
+    seeds: Some = 1
     synthetic: bool = False
-    timeout_s: float | None = None
+    timeout_s: Seconds | None = None
     data_dir: str | None = None
     python: list[str] = []
     build: list[str] = []
     gpus: str | None = None
-    threads: int | None = None
-    jobs: int | None = None
-    gpus_per_run: int = 1
+    threads: Some | None = None
+    jobs: Some | None = None
+    gpus_per_run: Some = 1
     cluster: str | None = None
 
     @property
@@ -64,12 +65,12 @@ class Line(Strict):
     """One run of the batch. Its state is waiting, preparing, starting, running, or a record's status."""
 
     row: str
-    estimate_s: float
+    estimate_s: Positive
     state: str = "waiting"
     where: str = ""
-    started: datetime | None = None
-    ended: datetime | None = None
-    took_s: float | None = None  # once it has ended
+    started: AwareDatetime | None = None
+    ended: AwareDatetime | None = None
+    took_s: Seconds | None = None  # once it has ended
     part: str = ""  # how far it is: "epoch 3/10"
     note: str = ""  # what it tells on the way: "loss 1.2345", or what is being installed
     result: str = ""  # its main figure
@@ -100,10 +101,10 @@ class Status(Strict):
     version: Literal[SCHEMA] = Field(SCHEMA, alias="schema")
     id: str
     host: str
-    pid: int
-    started: datetime
-    ended: datetime | None = None
-    slots: int = 1  # runs at a time
+    pid: Annotated[int, Field(ge=1, lt=2**31)]
+    started: AwareDatetime
+    ended: AwareDatetime | None = None
+    slots: Some = 1  # runs at a time
     lines: list[Line] = []
 
     @property

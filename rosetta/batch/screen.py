@@ -56,7 +56,7 @@ class Screen:
 def table(status: Status, height: int) -> Table:
     """All lines where they fit the height of the terminal, with what remains."""
     several = status.slots > 1
-    grid = Table(box=None, pad_edge=False, caption=_caption(status), caption_justify="left")
+    grid = Table(box=None, pad_edge=False, caption=Text(_caption(status)), caption_justify="left")
     left = ["row", "state", *(["on"] if several else [])]
     for heading in [*left, "at", "result", "elapsed", "of"]:
         grid.add_column(heading, justify="left" if heading in left else "right", no_wrap=True)
@@ -65,9 +65,9 @@ def table(status: Status, height: int) -> Table:
         grid.add_row(
             line.row,
             Text(line.state, STYLES.get(line.state, "cyan")),
-            *([line.where] if several else []),
-            line.part,
-            line.result,
+            *([Text(line.where)] if several else []),
+            Text(line.part),
+            Text(line.result),
             "" if line.elapsed_s is None else clock(line.elapsed_s),
             "" if line.ended else f"about {clock(line.estimate_s)}",
             Text(line.error or line.note, "red" if line.error else ""),

@@ -107,7 +107,7 @@ def _conditions(before: Record, after: Record) -> str:
 
     A switch that one side does not have was off; any other parameter that it does not have did not exist yet.
     """
-    one, two = before.params | {"threads": before.threads}, after.params | {"threads": after.threads}
+    one, two = (side.params | {"kind": side.kind, "threads": side.threads} for side in (before, after))
     differing = []
     for name in [name for name in one | two if name not in KINDS[before.kind].free]:
         values = one.get(name, False), two.get(name, False)

@@ -1,6 +1,7 @@
 """Where records to compare come from: a results folder, or ``results/`` as it was at a git revision."""
 
 import io
+import re
 import subprocess
 import tarfile
 from dataclasses import dataclass
@@ -45,7 +46,8 @@ def _revision(name: str) -> Source:
     with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
         files = [member for member in archive if member.isfile()]
         texts = {file.name: archive.extractfile(file).read().decode(errors="replace") for file in files}
-    if any('"schema":' in text and f'"schema": {SCHEMA},' not in text for text in texts.values()):
+    found = [re.match(r'\{\s*"schema": (\d{1,9}),', text) for text in texts.values()]
+    if any(schema and int(schema[1]) < SCHEMA for schema in found):
         raise RosettaError(f"the records at {title} are of an older schema than {SCHEMA}: name a later revision")
     return Source(title, [parse(Record, text, f"{file} of {name}") for file, text in texts.items()])
 

@@ -3,18 +3,19 @@
 from typing import Any
 
 from rosetta.figures import WHOLE
+from rosetta.files import Count
 from rosetta.kinds.kind import MEASURED, PARAMETERS, RECORD, Kind, Metrics, Quantity, Role, Trouble
 
 
 class EntriesMetrics(Metrics):
-    answers: int | None = None  # how many entries the notebook has
+    answers: Count | None = None  # how many entries the notebook has
 
 
 class Entries(Kind):
     name = "entries"
     roles = (PARAMETERS, Role("setup", "Setup"), Role("answers", "Entries", many=True), RECORD)
     core = "answers"
-    constants = ("SEED",)
+    constants = {"SEED": 0}
     metrics = EntriesMetrics
     timed = {"setup": "setup_s"}
     main = (Quantity("entries", lambda m: m.answers, WHOLE, better="more", timed=False),)

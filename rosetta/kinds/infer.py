@@ -3,23 +3,24 @@
 from typing import Any
 
 from rosetta.figures import MILLISECONDS, SECONDS, WHOLE
+from rosetta.files import Number, Seconds
 from rosetta.kinds.kind import BUILD, DATA, MEASURED, NETWORK, RECORD, SETUP, Kind, Metrics, Quantity, Role
 
 
 class InferMetrics(Metrics):
     """Seconds of whole passes, copies to and from the device included."""
 
-    warm_up_s: float | None = None  # the first pass: it holds loading and compiling
-    pass_s: float | None = None  # the timed pass
-    thousand_s: float | None = None  # of 1,000 inputs
-    examples_per_s: float | None = None
-    latency_s: float | None = None  # of a single input, where it was measured
+    warm_up_s: Seconds | None = None  # the first pass: it holds loading and compiling
+    pass_s: Seconds | None = None  # the timed pass
+    thousand_s: Seconds | None = None  # of 1,000 inputs
+    examples_per_s: Number | None = None
+    latency_s: Seconds | None = None  # of a single input, where it was measured
 
 
 class Infer(Kind):
     name = "infer"
     roles = (*NETWORK, Role("predict", "Prediction"), RECORD)
-    constants = ("BATCHSIZE", "BATCHES", "SEED")
+    constants = {"BATCHSIZE": 1, "BATCHES": 1, "SEED": 0}
     metrics = InferMetrics
     timed = SETUP
     main = (

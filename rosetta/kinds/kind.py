@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from rosetta.figures import GIBIBYTES, KILOJOULES, SECONDS, Sample, Unit
-from rosetta.files import Strict
+from rosetta.files import Count, Number, Seconds, Strict
 
 
 class Metrics(Strict):
@@ -15,16 +15,16 @@ class Metrics(Strict):
     Times are in seconds, memory in bytes.
     """
 
-    parameters: int | None = None  # trainable numbers of the network
-    start_s: float | None = None  # from the start of the run's process to the first cell: papermill and the kernel
-    setup_s: float | None = None  # imports and device
-    data_s: float | None = None
-    build_s: float | None = None  # model, weights, loss and optimizer
-    wall_s: float | None = None  # the whole run, from the start of its process to its end
-    cpu_s: float | None = None  # processor seconds of the run's processes
-    peak_rss: int | None = None  # largest resident memory of the kernel and its children
-    peak_gpu_memory: int | None = None
-    energy_j: float | None = None  # of the GPU, the whole run
+    parameters: Count | None = None  # trainable numbers of the network
+    start_s: Seconds | None = None  # from the start of the run's process to the first cell: papermill and the kernel
+    setup_s: Seconds | None = None  # imports and device
+    data_s: Seconds | None = None
+    build_s: Seconds | None = None  # model, weights, loss and optimizer
+    wall_s: Seconds | None = None  # the whole run, from the start of its process to its end
+    cpu_s: Number | None = None  # processor seconds of the run's processes
+    peak_rss: Count | None = None  # largest resident memory of the kernel and its children
+    peak_gpu_memory: Count | None = None
+    energy_j: Number | None = None  # of the GPU, the whole run
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,8 @@ class Kind(ABC):
     name: ClassVar[str]
     roles: ClassVar[tuple[Role, ...]]  # in their order
     core: ClassVar[str] = "model"  # the role that tells frameworks apart best: a comparison opens at it
-    constants: ClassVar[tuple[str, ...]]  # that a task must have
+    constants: ClassVar[dict[str, Any]]  # that a task must have, each with a value of its type, the least of a number
+    judged: ClassVar[dict[str, Any]] = {}  # that a task may have, likewise, and no notebook: figures are judged by them
     bounded: ClassVar[tuple[str, ...]] = ()  # sizes that cannot be larger than the task's own
     metrics: ClassVar[type[Metrics]]
     timed: ClassVar[dict[str, str]]  # role -> the metric that the seconds of its cell add up to

@@ -3,19 +3,20 @@
 from typing import Any
 
 from rosetta.figures import MILLISECONDS, WHOLE
+from rosetta.files import Count, Number, Seconds
 from rosetta.kinds.kind import BUILD, MEASURED, NETWORK, RECORD, SETUP, Kind, Metrics, Quantity, Role
 
 
 class SpeedMetrics(Metrics):
-    multiply_adds: int | None = None  # of one example's forward pass, as the notebook counts them
-    step_s: float | None = None  # mean of the repeats, warm-up not counted
-    examples_per_s: float | None = None
+    multiply_adds: Count | None = None  # of one example's forward pass, as the notebook counts them
+    step_s: Seconds | None = None  # mean of the repeats, warm-up not counted
+    examples_per_s: Number | None = None
 
 
 class Speed(Kind):
     name = "speed"
     roles = (*NETWORK, Role("step", "Step"), RECORD)
-    constants = ("NETWORK", "BATCHSIZE", "PHASE", "WARMUP", "STEPS", "REPEATS", "SEED")
+    constants = {"NETWORK": "", "BATCHSIZE": 1, "PHASE": "", "WARMUP": 0, "STEPS": 1, "REPEATS": 1, "SEED": 0}
     metrics = SpeedMetrics
     timed = SETUP
     main = (

@@ -1,11 +1,10 @@
 """Kind ``train``: the loss falls, accuracy counts, an epoch is what is timed."""
 
 from statistics import median
-from typing import Annotated, Any
-
-from pydantic import Field, NonNegativeFloat
+from typing import Any
 
 from rosetta.figures import PERCENT, ROUGH, SECONDS, WHOLE
+from rosetta.files import Fraction, Number, Seconds
 from rosetta.kinds.kind import (
     BUILD,
     DATA,
@@ -24,23 +23,22 @@ from rosetta.kinds.kind import (
 )
 
 BATCH = "BATCHSIZE"  # examples a step
-Fraction = Annotated[float, Field(ge=0, le=1)]
 
 
 class TrainMetrics(Metrics):
     """Times in seconds, accuracies as fractions of the test set."""
 
     accuracy: Fraction | None = None
-    loss: list[float | None] = []  # mean training loss of each epoch
-    epoch_s: list[NonNegativeFloat] = []
+    loss: list[Number | None] = []  # mean training loss of each epoch
+    epoch_s: list[Seconds] = []
     epoch_accuracy: list[Fraction | None] = []  # after each epoch, off the clock
-    train_s: float | None = None  # all epochs
-    target_s: float | None = None  # training until the task's target accuracy was first reached
-    first_epoch_s: float | None = None  # holds compilation and warm-up
-    steady_epoch_s: float | None = None  # median of the epochs after the first
-    examples_per_s: float | None = None  # training examples in a steady epoch, or in the only one
-    evaluate_s: float | None = None
-    examples_per_j: float | None = None  # training examples in the epochs after the first, a joule of the GPU
+    train_s: Seconds | None = None  # all epochs
+    target_s: Seconds | None = None  # training until the task's target accuracy was first reached
+    first_epoch_s: Seconds | None = None  # holds compilation and warm-up
+    steady_epoch_s: Seconds | None = None  # median of the epochs after the first
+    examples_per_s: Number | None = None  # training examples in a steady epoch, or in the only one
+    evaluate_s: Seconds | None = None
+    examples_per_j: Number | None = None  # training examples in the epochs after the first, a joule of the GPU
 
 
 class Train(Kind):
@@ -52,7 +50,8 @@ class Train(Kind):
         Role("train", "Training"),
         RECORD,
     )
-    constants = ("EPOCHS", "BATCHSIZE", "LR", "SEED", "N_TRAIN", "N_TEST")
+    constants = {"EPOCHS": 1, "BATCHSIZE": 1, "LR": 0.0, "SEED": 0, "N_TRAIN": 1, "N_TEST": 1}
+    judged = {"TARGET_ACCURACY": 0.0}
     bounded = ("N_TRAIN", "N_TEST")
     metrics = TrainMetrics
     timed = SETUP | {"record": "evaluate_s"}

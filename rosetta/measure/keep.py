@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field
+from pydantic import AwareDatetime, Field
 
 from rosetta import files, records
 from rosetta.files import Strict
@@ -22,7 +22,7 @@ class Measured(Strict):
     what: str
     machine: Machine
     commit: Commit = Commit()
-    measured: datetime
+    measured: AwareDatetime
     points: list[Point]
 
 

@@ -1,17 +1,19 @@
 """The tables of what was measured: for the blocks of docs/performance.md, and together as ``results/speed.md``."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from itertools import groupby
 from pathlib import Path
 
-from rosetta import blocks, files, markdown
+from rosetta import blocks, files, markdown, records
 from rosetta.catalog import Catalog
+from rosetta.errors import RosettaError
 from rosetta.figures import spread
 from rosetta.kinds.train import BATCH
 from rosetta.measure import cells, keep
 from rosetta.measure.cells import PARTS, PHASES, milliseconds
-from rosetta.paths import RESULTS, ROOT
+from rosetta.paths import RESULTS, ROOT, portable
 from rosetta.records import Point, Record
 from rosetta.tasks import Task
 
@@ -148,7 +150,8 @@ class Tables:
         parts = []
         for measured in keep.machines(what, self.results):
             heading, line = OF_MACHINES[what]
-            parts.append(markdown.table(heading, [line(point) for point in measured.points]))
+            with _points_of(str(self.results / measured.machine.name / keep.FOLDER / f"{what}.json")):
+                parts.append(markdown.table(heading, [line(point) for point in measured.points]))
             if what not in OF_ROWS:  # whose tables say it
                 parts.append(
                     markdown.paragraph(f"{markdown.escape(measured.machine.about)}; {measured.measured:%Y-%m-%d}.")
@@ -163,7 +166,8 @@ class Tables:
         several, parts = len({record.task for record in chosen}) > 1, []
         for (_, key, _), members in groupby(chosen, key=_setting):
             group, task = list(members), self.catalog.task(key)
-            made = make(task, group)
+            with _points_of(f"{records.path(group[0], self.results).parent}/"):
+                made = make(task, group)
             if made and several:
                 parts.append(f"**{task.title}**")
             if made and group[0].changed:
@@ -214,6 +218,17 @@ class Tables:
         address = markdown.address(picture, self.results)
         shown = f"![Examples a second by batch size and number of threads]({address})"
         return [markdown.table(heading, body), words, *([shown] if picture.is_file() else [])]
+
+
+@contextmanager
+def _points_of(where: str) -> Iterator[None]:
+    """Raises RosettaError for points that are not those of their measurement: their places are free in form."""
+    try:
+        yield
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        lacking = f"lacks {error}" if isinstance(error, KeyError) else error
+        text = f"{portable(where)} is not valid: points: {lacking}; delete it and measure anew"
+        raise RosettaError(text) from None
 
 
 def _sweep(task: Task, group: Group) -> list[str]:

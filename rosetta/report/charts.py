@@ -18,6 +18,7 @@ from rosetta.report.columns import Column
 STYLE = {
     "svg.fonttype": "none",
     "svg.hashsalt": "rosetta",
+    "text.parse_math": False,  # a title may have dollars
     "font.family": "sans-serif",
     "font.size": 9,
     "axes.spines.top": False,

@@ -6,7 +6,8 @@ from functools import cached_property
 from pathlib import Path
 
 from rosetta.catalog import Catalog, Row
-from rosetta.records import Machine, Record
+from rosetta.errors import RosettaError
+from rosetta.records import Machine, Record, path
 from rosetta.report import experiments, published
 from rosetta.report.published import Published
 from rosetta.tasks import PRESETS, Task
@@ -61,7 +62,12 @@ class TaskResults:
         rows = catalog.shown(key)
         names = {row.name for row in rows}
         own = [one for one in records if one.task == key and one.name in names and one.preset in PRESETS]
-        return cls(catalog.task(key), rows, own)
+        task = catalog.task(key)
+        for one in own:
+            if one.kind != task.kind_name:
+                place = path(one, Path()).as_posix()
+                raise RosettaError(f"{place}: kind: {one.kind}, but {key} is of kind {task.kind_name}; delete it")
+        return cls(task, rows, own)
 
     @cached_property
     def columns(self) -> list[Column]:

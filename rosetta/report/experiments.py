@@ -10,6 +10,7 @@ def condition(record: Record) -> tuple:
     """What decides the outcome of a run but for the seed: records of a row that have it in common are one experiment."""
     params = {name: value for name, value in record.params.items() if name != "SEED"}
     return (
+        record.kind,
         record.notebook.sha256,
         json.dumps([params, record.versions, record.cuda], sort_keys=True),
         record.threads,

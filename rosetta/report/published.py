@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from rosetta import files
-from rosetta.files import Strict
+from rosetta.files import Count, Positive, Strict
 from rosetta.paths import RESULTS
 
 
@@ -12,10 +12,10 @@ class Published(Strict):
 
     source: str
     url: str
-    year: int
+    year: Count
     conditions: str
     unit: str
-    columns: dict[str, dict[str, float]]  # column title -> row name -> figure
+    columns: dict[str, dict[str, Positive]]  # column title -> row name -> figure
 
 
 def read(name: str, folder: Path = RESULTS / "published") -> Published:

@@ -1,9 +1,12 @@
 """NVIDIA's cards, by the names that NVML gives them: ``environments/cards.toml``."""
 
 from functools import cache
+from typing import Annotated
+
+from pydantic import Field
 
 from rosetta import files
-from rosetta.files import Strict
+from rosetta.files import Count, Strict
 from rosetta.paths import ENVIRONMENTS
 from rosetta.records import Gpu
 
@@ -13,8 +16,8 @@ FILE = ENVIRONMENTS / "cards.toml"
 class Card(Strict):
     name: str
     capability: str
-    memory_gib: int
-    peak_fp32: float  # 10^12 operations a second, without tensor cores
+    memory_gib: Count
+    peak_fp32: Annotated[float, Field(gt=0, le=1e15)]  # 10^12 operations a second, without tensor cores
     drivers: list[str]  # that a box with it may have
 
     def gpus(self) -> list[Gpu]:

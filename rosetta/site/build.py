@@ -14,6 +14,7 @@ from rosetta.errors import RosettaError
 from rosetta.measure.tables import PAGE as SPEED
 from rosetta.measure.tables import Tables
 from rosetta.paths import ENVIRONMENTS, GIT, RESULTS, ROOT
+from rosetta.records import Record
 from rosetta.report.tables import Cell
 from rosetta.site import addresses, frameworks, results, task_pages
 from rosetta.site.content import TaskContent
@@ -32,7 +33,7 @@ def write(out: Path, folder: Path, repository: str | None, branch: str | None = 
     published from, if it is one of GitHub. Returns the path of the first page.
     """
     catalog = catalogs.load()
-    every = [record for _, record in records.read_all(folder)]
+    every = [_with_its_files(file, record) for file, record in records.read_all(folder)]
     contents = [TaskContent.of(catalog, key, every, _badges(catalog, key, folder)) for key in catalog.tasks]
     with _replaced(out) as new:
         repository = repository or home(_git("remote", "get-url", "origin"))
@@ -58,6 +59,13 @@ def write(out: Path, folder: Path, repository: str | None, branch: str | None = 
         documents.append(_document(pages, RESULTS / SPEED, Tables(catalog, every, folder).text()))
         pages.write(addresses.INDEX, "index.html", NAME, "Tasks", contents=contents, documents=documents)
     return out / addresses.INDEX
+
+
+def _with_its_files(file: Path, record: Record) -> Record:
+    """The record; it leads to no executed notebook where somebody has taken that away."""
+    if record.notebook.executed and not file.with_name(record.notebook.executed).is_file():
+        record.notebook.executed = None
+    return record
 
 
 def _badges(catalog: Catalog, key: str, folder: Path) -> dict[str, Cell]:

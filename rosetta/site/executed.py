@@ -36,6 +36,14 @@ LOOK |= {"visibility", "xlink:href"}
 PREFIXES = {"clip-", "fill", "font-", "gradient", "marker", "pattern", "stop-", "stroke", "text"}  # of more attributes
 NAMESPACES = {"xmlns": "http://www.w3.org/2000/svg", "xmlns:xlink": "http://www.w3.org/1999/xlink"}
 PICTURE = re.compile(r"data:image/(?:png|jpeg|gif|webp|svg\+xml);base64,[\w+/=\s]*$")
+MALFORMED = (
+    ValueError,
+    AttributeError,
+    LookupError,
+    TypeError,
+    RecursionError,
+    nbformat.ValidationError,
+)  # of nbformat
 LINE_AGAIN = re.compile(r"[^\n]*\r(?!\n)")  # what a progress bar wrote before it began its line again
 
 
@@ -77,8 +85,8 @@ def _text(output: nbformat.NotebookNode) -> str:
 def _read(file: Path) -> nbformat.NotebookNode:
     try:
         return nbformat.read(file, as_version=4)
-    except (OSError, ValueError, nbformat.ValidationError) as error:
-        raise RosettaError(f"{file.name} is not a notebook: {str(error).splitlines()[0]}") from None
+    except (OSError, *MALFORMED) as error:
+        raise RosettaError(f"{file.name} is not a notebook: {str(error).partition(chr(10))[0]}") from None
 
 
 @cache
