@@ -90,27 +90,28 @@ def run(
     cluster: ClusterOption = None,
 ) -> None:
     """Run notebooks, one child process each, and write results.md."""
-    from rosetta import running
+    from rosetta import files, running
     from rosetta.batch.journal import Order
 
     given = {"EPOCHS": epochs, "N_TRAIN": train_size, "N_TEST": test_size, "BATCHSIZE": batch_size, "SEED": seed}
-    order = Order(
-        rows=running.row_names(names or [], task),
-        named=bool(names),
-        preset=preset,
-        overrides={name: value for name, value in given.items() if value is not None} | constants(set_ or []),
-        seeds=seeds,
-        synthetic=synthetic,
-        timeout_s=timeout,
-        data_dir=str(data_dir.absolute()) if data_dir else None,
-        python=python or [],
-        build=build or [],
-        gpus=gpus,
-        gpus_per_run=gpus_per_run,
-        threads=threads,
-        jobs=jobs,
-        cluster=str(Path(cluster).absolute()) if cluster and cluster.endswith(".json") else cluster,
-    )
+    asked = {
+        "rows": running.row_names(names or [], task),
+        "named": bool(names),
+        "preset": preset,
+        "overrides": {name: value for name, value in given.items() if value is not None} | constants(set_ or []),
+        "seeds": seeds,
+        "synthetic": synthetic,
+        "timeout_s": timeout,
+        "data_dir": str(data_dir.absolute()) if data_dir else None,
+        "python": python or [],
+        "build": build or [],
+        "gpus": gpus,
+        "gpus_per_run": gpus_per_run,
+        "threads": threads,
+        "jobs": jobs,
+        "cluster": str(Path(cluster).absolute()) if cluster and cluster.endswith(".json") else cluster,
+    }
+    order = files.part(Order, asked, "the command line")
     raise typer.Exit(lock.alone("run", lambda: running.run(order, out), results_folder(out), RESUME))
 
 

@@ -7,6 +7,9 @@ from collections.abc import Iterable
 class RosettaError(Exception):
     """Something the user can mend; the message is one line: what is wrong and what to do."""
 
+    def __init__(self, message: object = ""):
+        super().__init__(" ".join(str(message).splitlines()))  # what it quotes may have several
+
 
 class Unavailable(RosettaError):
     """An environment that cannot be had on this machine; its rows are skipped with this reason."""
@@ -22,8 +25,8 @@ def unknown(what: str, name: str, known: Iterable[str]) -> RosettaError:
     return RosettaError(f"unknown {what} {name}; {hint}")
 
 
-def meant(name: str, known: Iterable[str]) -> str | None:
+def meant(name: str, known: Iterable[str], cutoff: float = 0.5) -> str | None:
     """A question for the nearest of the known names; None where none is near."""
     by_case = {one.lower(): one for one in sorted(known)}
-    near = difflib.get_close_matches(name.lower(), by_case, n=1, cutoff=0.5)
+    near = difflib.get_close_matches(name.lower(), by_case, n=1, cutoff=cutoff)
     return f"did you mean {by_case[near[0]]}?" if near else None

@@ -18,7 +18,7 @@ from rosetta.paths import portable
 Count = Annotated[int, Field(ge=0, lt=2**63)]
 Number = Annotated[float, Field(ge=-1e100, le=1e100)]
 Positive = Annotated[float, Field(ge=0, le=1e15)]
-Seconds = Annotated[float, Field(ge=0, le=1e8)]
+Seconds = Annotated[float, Field(ge=0, le=1e12)]
 Fraction = Annotated[float, Field(ge=0, le=1)]
 # Names of files and folders that lie where they are expected: no path, not hidden
 Name = Annotated[str, Field(pattern=r"^\w[\w.-]*$", max_length=200)]
@@ -62,10 +62,7 @@ def parse(model: type[Model], text: str, name: str) -> Model:
         if name.endswith(".toml"):
             return model.model_validate(tomllib.loads(text))
         return model.model_validate_json(text)
-    except (
-        ValueError,
-        RecursionError,
-    ) as error:  # tomllib's errors, and those of numbers and nesting that it leaves to Python
+    except (ValueError, RecursionError) as error:  # of numbers and nesting, tomllib leaves Python's own
         raise _invalid(name, error, model) from None
 
 
@@ -83,7 +80,7 @@ def reason(error: ValidationError, model: type[BaseModel] | None = None) -> str:
     where = " ".join(".".join(map(str, first["loc"])).split())  # keys may hold anything
     why = first["msg"].removeprefix("Value error, ")
     if first["type"] == "extra_forbidden" and model:
-        near = meant(str(first["loc"][-1]), _fields(model))
+        near = meant(str(first["loc"][-1]), _fields(model), cutoff=0.7)
         why += f"; {near}" if near else ""
     return f"{where}: {why}" if where else why
 

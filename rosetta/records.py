@@ -21,7 +21,7 @@ from rosetta.parameters import TOLD, fits
 from rosetta.paths import portable
 
 RECORDS = "[!.]*/[!.]*/*/*.json"  # below a results folder: machine, task, preset, row; hidden folders hold batches
-PLACE = (
+FIELDS = (
     "machine.name",
     "task",
     "preset, changed or dataset",
@@ -176,8 +176,13 @@ def path(record: Record, results: Path, suffix: str = ".json") -> Path:
 
     Synthetic data never shares a folder with real data, and a run that did not succeed never takes the place of one that did.
     """
+    return results.joinpath(*_place(record, suffix))
+
+
+def _place(record: Record, suffix: str = ".json") -> tuple[str, ...]:
+    """The folders of a record's file and its name, below the results folder."""
     failed = "" if record.status == "ok" else ".failed"
-    return results / record.machine.name / record.task / record.column / f"{record.stem}{failed}{suffix}"
+    return record.machine.name, record.task, record.column, f"{record.stem}{failed}{suffix}"
 
 
 def readable(record: Record) -> Record:
@@ -199,20 +204,18 @@ def read_all(results: Path) -> list[tuple[Path, Record]]:
     collecting = gc.isenabled()
     gc.disable()  # records hold no cycles: to look for some among very many would take as long as reading them
     try:
-        return [(file, _read(file, results)) for file in sorted(results.glob(RECORDS), key=lambda file: file.parts)]
+        return [(file, _read(file)) for file in sorted(results.glob(RECORDS), key=lambda file: file.parts)]
     finally:
         if collecting:
             gc.enable()
 
 
-def _read(file: Path, results: Path) -> Record:
+def _read(file: Path) -> Record:
     """A record, which must lie where its fields say: its files and those of other runs are found by these."""
     record = files.load(Record, file)
-    expected = path(record, results)
-    if expected != file:
-        parts = zip(PLACE, file.relative_to(results).parts, expected.relative_to(results).parts)
-        field, here, there = next(part for part in parts if part[1] != part[2])
-        raise RosettaError(
-            f"{portable(str(file))} is not valid: by its {field} it belongs at {there}, not {here}; move or delete it"
-        )
+    here, there = file.parts[-4:], _place(record)
+    if here != there:
+        field, found, expected = next(part for part in zip(FIELDS, here, there) if part[1] != part[2])
+        where = f"by its {field} it belongs at {expected!r:.80}, not {found!r}"
+        raise RosettaError(f"{portable(str(file))} is not valid: {where}; move or delete it")
     return record

@@ -109,7 +109,7 @@ def test_each_kind_is_compared_by_what_should_be_less_or_more(kind):
 def of(kind, quantity, field: str) -> float | None:
     """The quantity of metrics that have this field alone."""
     single = "list" not in str(kind.metrics.model_fields[field].annotation)
-    return quantity.of(kind.metrics(**{field: 5})) if single else None
+    return quantity.of(kind.metrics(**{field: 1})) if single else None
 
 
 def test_the_line_says_how_sure_it_is():

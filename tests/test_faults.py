@@ -130,7 +130,9 @@ def child_killed(standin, tmp_path):
 
 @fault("the disk is full", "results on a file system of 600 KiB; the first notebook prints 1 MB")
 def disk_full(standin, tmp_path):
-    standin.notebook("raises", [("parameters", "EPOCHS = 1"), ("train", "print('x' * 1_000_000)")])
+    standin.notebook(
+        "raises", [("parameters", "EPOCHS, N_TRAIN, N_TEST = 1, 640, 100"), ("train", "print('x' * 1_000_000)")]
+    )
     standin.catalog(standin.entry("raises") + standin.entry("good"))
     copy = tmp_path / "copy"
     command = standin.command("run", "raises", "good", "--synthetic", "--preset", "smoke", "--out", str(standin.out))
@@ -166,7 +168,11 @@ def unplugged(standin, tmp_path):
         f"from tests.fake_nvml import play_two_gpus; play_two_gpus(lost={str(lost)!r})\n"
     )
     standin.notebook(
-        "raises", [("parameters", "EPOCHS = 1"), ("train", f"open({str(lost)!r}, 'w'); raise OSError('no device')")]
+        "raises",
+        [
+            ("parameters", "EPOCHS, N_TRAIN, N_TEST = 1, 640, 100"),
+            ("train", f"open({str(lost)!r}, 'w'); raise OSError('no device')"),
+        ],
     )
     standin.catalog("".join(standin.entry(name) for name in ("raises", "good", "diverges")))
     variables = {"PYTHONPATH": str(tmp_path), "CUDA_VISIBLE_DEVICES": "0,1"}

@@ -78,12 +78,6 @@ def test_parameters_that_every_notebook_takes(notebook, task):
     assert not {name for name in unread if name.isupper()}, "parameters that nothing reads"
 
 
-def test_variant_parameters_exist():
-    for row in KNOWN.rows():
-        parameters = code(nbformat.read(row.notebook, as_version=4))[0].source
-        assert set(row.parameters) <= names(parameters, ast.Store), row.full_name
-
-
 def test_short_enough_to_read(notebook):
     lines = [line for cell in code(notebook) for line in cell.source.splitlines() if line.strip()]
     assert len(lines) <= 110

@@ -164,12 +164,12 @@ def test_rows_that_cannot_exist_and_flavours_are_shown():
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 def test_a_table_of_each_kind_has_its_quantities(kind):
     row = CATALOG.rows(TASK)[0]
-    metrics = kind.metrics(**dict.fromkeys(numbers(kind), 3))
+    metrics = kind.metrics(**dict.fromkeys(numbers(kind), 1))
     record = make(kind=kind.name, metrics=metrics, name=row.framework)
     results = of(row, kind=kind.name, given=[record])
     (column,) = results.columns
     (cells,) = tables.overview(results).rows
-    assert [cell.text for cell in cells[1:]] == [quantity.unit.one(3) for quantity in kind.main]
+    assert [cell.text for cell in cells[1:]] == [quantity.unit.one(1) for quantity in kind.main]
     details = tables.details(results, column)
     shown = [quantity.heading for quantity in kind.quantities if quantity.has_column([record])]
     assert details.headings == ["framework", "versions", "device", *shown, "record"]

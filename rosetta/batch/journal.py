@@ -19,7 +19,7 @@ from pydantic import AwareDatetime, Field, PrivateAttr
 
 from rosetta import files, lock
 from rosetta.errors import RosettaError
-from rosetta.files import Positive, Seconds, Strict
+from rosetta.files import Positive, Strict
 from rosetta.kinds import KINDS
 from rosetta.records import Record
 from rosetta.run.child import sockets
@@ -45,7 +45,7 @@ class Order(Strict):
     overrides: dict[str, Any] = {}
     seeds: Some = 1
     synthetic: bool = False
-    timeout_s: Seconds | None = None
+    timeout_s: Annotated[float, Field(gt=0, le=1e8)] | None = None
     data_dir: str | None = None
     python: list[str] = []
     build: list[str] = []

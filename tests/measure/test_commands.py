@@ -50,7 +50,7 @@ def test_sweep_again_replaces_points_of_the_same_place(toy):
     assert sorted({(point.at["BATCHSIZE"], point.at["steps"]) for point in points}) == [(2, 3), (4, 2), (8, 2)]
     assert [point for point in points if point.at["BATCHSIZE"] == 2] == first[:6]
     unnamed = toy.measure("sweep", "--axis", "BATCH=4")
-    assert unnamed.returncode == 2 and "unknown parameter of slope BATCH" in one_line(unnamed.stderr)
+    assert unnamed.returncode == 2 and "unknown parameter in slope: BATCH" in one_line(unnamed.stderr)
     for option in ("1,x", "0"):
         wrong = toy.measure("sweep", "--threads", option)
         assert wrong.returncode == 2 and "--threads takes whole numbers above 0" in one_line(wrong.stderr)

@@ -139,7 +139,7 @@ def test_crossload_tells_rows_that_disagree(standin):
     [
         (["nosuch"], "verify", "unknown framework nosuch"),
         (["same"], "crossload", "crossload needs two rows or more"),
-        (["same", "swapped", "--test-size", "20000"], "crossload", "N_TEST is 20000, but cifar10_cnn has only 10000"),
+        (["same", "swapped", "--test-size", "20000"], "crossload", "N_TEST is 20000, but there are only 10000"),
     ],
 )
 def test_bad_input_is_one_line(standin, arguments, command, message):
