@@ -21,7 +21,6 @@ from rosetta.options import (
     EnvironmentNames,
     EpochsOption,
     GpusOption,
-    JobsOption,
     Names,
     OutOption,
     PresetOption,
@@ -38,6 +37,7 @@ from rosetta.options import (
     results_folder,
 )
 from rosetta.printable import printable
+from rosetta.verify import cli as proving
 
 RESUME = "finished runs are kept; run_all.py resume runs the rest"
 
@@ -49,7 +49,8 @@ app = typer.Typer(
     help="The same task in every deep-learning framework: run the notebooks, collect the tables. Without a command: run.",
 )
 app.add_typer(measuring.app, name="measure")
-app.command()(measuring.sweep)
+for command in (measuring.sweep, proving.verify, proving.crossload):
+    app.command()(command)
 
 
 @app.callback(invoke_without_command=True)
@@ -125,55 +126,6 @@ def resume(
     from rosetta import running
 
     raise typer.Exit(lock.alone("resume", lambda: running.resume(batch, out, fresh), results_folder(out), RESUME))
-
-
-@app.command()
-def verify(
-    names: Names = None,
-    task: TaskOption = None,
-    every: Annotated[
-        bool, typer.Option("--all", help="Also rows that have not changed since they were verified.")
-    ] = False,
-    drawn: Annotated[int, typer.Option(min=0, help="So many unchanged rows, drawn at random, too.")] = 0,
-    data_dir: DataOption = None,
-    synthetic: SyntheticOption = False,
-    out: OutOption = None,
-    python: PythonOption = None,
-    build: BuildOption = None,
-    gpus: GpusOption = None,
-    jobs: JobsOption = None,
-) -> None:
-    """Prove that notebooks are the same network: level by level against the reference in NumPy; writes results/conformance/."""
-    from rosetta.verify import command
-
-    options = command.Options(task, data_dir, synthetic, out, python or [], build or [], gpus, jobs)
-    raise typer.Exit(
-        lock.alone("verify", lambda: command.verify(names or [], options, every, drawn), results_folder(out))
-    )
-
-
-@app.command()
-def crossload(
-    names: Names = None,
-    task: TaskOption = None,
-    data_dir: DataOption = None,
-    synthetic: SyntheticOption = False,
-    train_size: TrainOption = None,
-    test_size: TestOption = None,
-    out: OutOption = None,
-    python: PythonOption = None,
-    build: BuildOption = None,
-    gpus: GpusOption = None,
-    jobs: JobsOption = None,
-) -> None:
-    """Let rows of a task evaluate each other's trained weights, all by all; writes results/conformance/."""
-    from rosetta.verify import command
-
-    options = command.Options(task, data_dir, synthetic, out, python or [], build or [], gpus, jobs)
-    sizes = {"N_TRAIN": train_size, "N_TEST": test_size}
-    raise typer.Exit(
-        lock.alone("crossload", lambda: command.crossload(names or [], sizes, options), results_folder(out))
-    )
 
 
 @app.command("list")

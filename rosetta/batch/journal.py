@@ -19,7 +19,7 @@ from pydantic import AwareDatetime, Field, PrivateAttr
 
 from rosetta import files, lock
 from rosetta.errors import RosettaError
-from rosetta.files import Positive, Strict
+from rosetta.files import Positive, Seconds, Strict
 from rosetta.kinds import KINDS
 from rosetta.records import Record
 from rosetta.run.child import sockets

@@ -5,7 +5,6 @@ import random
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -16,6 +15,7 @@ from rosetta.errors import RosettaError
 from rosetta.paths import RESULTS, portable
 from rosetta.run import devices
 from rosetta.run.kernels import chosen
+from rosetta.terminal import Console
 from rosetta.verify import conformance, cross, digest, levels, page
 from rosetta.verify.conformance import Conformance
 from rosetta.verify.kinds import proof
@@ -127,7 +127,7 @@ class Setting:
         return {name: line for name, line in kept.items() if name not in chosen}
 
     def note(self, line: str) -> None:
-        self.console.print(line, highlight=False, soft_wrap=True, markup=False)
+        self.console.say(line)
 
 
 def _line(head: str, found: Conformance, kind: str) -> Text:

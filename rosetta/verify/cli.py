@@ -1,0 +1,68 @@
+"""The commands that prove. What takes long to import is imported by the command that needs it."""
+
+from typing import Annotated
+
+import typer
+
+from rosetta import lock
+from rosetta.options import (
+    BuildOption,
+    DataOption,
+    GpusOption,
+    JobsOption,
+    Names,
+    OutOption,
+    PythonOption,
+    SyntheticOption,
+    TaskOption,
+    TestOption,
+    TrainOption,
+    results_folder,
+)
+
+
+def verify(
+    names: Names = None,
+    task: TaskOption = None,
+    every: Annotated[
+        bool, typer.Option("--all", help="Also rows that have not changed since they were verified.")
+    ] = False,
+    drawn: Annotated[int, typer.Option(min=0, help="So many unchanged rows, drawn at random, too.")] = 0,
+    data_dir: DataOption = None,
+    synthetic: SyntheticOption = False,
+    out: OutOption = None,
+    python: PythonOption = None,
+    build: BuildOption = None,
+    gpus: GpusOption = None,
+    jobs: JobsOption = None,
+) -> None:
+    """Prove that notebooks are the same network: level by level against the reference in NumPy; writes results/conformance/."""
+    from rosetta.verify import command
+
+    options = command.Options(task, data_dir, synthetic, out, python or [], build or [], gpus, jobs)
+    raise typer.Exit(
+        lock.alone("verify", lambda: command.verify(names or [], options, every, drawn), results_folder(out))
+    )
+
+
+def crossload(
+    names: Names = None,
+    task: TaskOption = None,
+    data_dir: DataOption = None,
+    synthetic: SyntheticOption = False,
+    train_size: TrainOption = None,
+    test_size: TestOption = None,
+    out: OutOption = None,
+    python: PythonOption = None,
+    build: BuildOption = None,
+    gpus: GpusOption = None,
+    jobs: JobsOption = None,
+) -> None:
+    """Let rows of a task evaluate each other's trained weights, all by all; writes results/conformance/."""
+    from rosetta.verify import command
+
+    options = command.Options(task, data_dir, synthetic, out, python or [], build or [], gpus, jobs)
+    sizes = {"N_TRAIN": train_size, "N_TEST": test_size}
+    raise typer.Exit(
+        lock.alone("crossload", lambda: command.crossload(names or [], sizes, options), results_folder(out))
+    )
