@@ -49,8 +49,7 @@ app = typer.Typer(
     help="The same task in every deep-learning framework: run the notebooks, collect the tables. Without a command: run.",
 )
 app.add_typer(measuring.app, name="measure")
-for command in (measuring.sweep, proving.verify, proving.crossload):
-    app.command()(command)
+app.command()(measuring.sweep)
 
 
 @app.callback(invoke_without_command=True)
@@ -126,6 +125,10 @@ def resume(
     from rosetta import running
 
     raise typer.Exit(lock.alone("resume", lambda: running.resume(batch, out, fresh), results_folder(out), RESUME))
+
+
+app.command()(proving.verify)
+app.command()(proving.crossload)
 
 
 @app.command("list")

@@ -2,5 +2,5 @@
 
 kinds names the module that proves a kind of task (train, infer, speed, entries); probes runs a row's notebook for them, levels
 judges what it saved, conformance keeps what was found, digest says whether it still holds, page writes it down; cross gives one
-framework's trained weights to the others; cli is the command line.
+framework's trained weights to the others.
 """
