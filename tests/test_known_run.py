@@ -5,6 +5,7 @@ What the record, the tables and a comparison say of it is asserted value by valu
 
 import json
 import sys
+import time
 from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -93,7 +94,7 @@ def notebook(payload: dict, began: datetime) -> str:
     return json.dumps({"cells": cells, "metadata": {}})
 
 
-def played(monkeypatch, slower: float = 1.0) -> tuple[Record, dict, dict]:
+def played(monkeypatch) -> tuple[Record, dict, dict]:
     """The record of the run, the variables of its kernel, and the parameters that papermill was given."""
     gpu = cards("NVIDIA H200")[0]
     gpu.grows, gpu.power = 0, 400_000
@@ -102,7 +103,8 @@ def played(monkeypatch, slower: float = 1.0) -> tuple[Record, dict, dict]:
     monkeypatch.setattr(telemetry, "INTERVAL_S", 1000.0)  # it looks when it is told to
     looks = iter(([Process(2, 10), Process(1, 5)], [Process(1, 2)]))
     monkeypatch.setattr(telemetry, "tree", lambda pid: next(looks))
-    monkeypatch.setattr(execute, "time", SimpleNamespace(monotonic=iter((100.0, 100.0 + 42.5 * slower)).__next__))
+    clock = iter((100.0, 100.0, 142.5))
+    monkeypatch.setattr(execute, "time", SimpleNamespace(monotonic=lambda: next(clock), time=time.time))
     seen: dict[str, dict] = {}
 
     def supervise(run, plan, slot, watch):
