@@ -27,10 +27,9 @@ def alone(
 ) -> int:
     """The exit code of work that no other runner may disturb. Ctrl-C ends it with a line, and exit code 130.
 
-    results: the folder that the work writes to, if any.
-    A terminal that closes (SIGHUP) ends nothing. SIGTERM, as schedulers send it, ends it as orderly. Only the first signal
-    counts: ``uv run`` passes SIGTERM on, so
-    ``timeout`` and Slurm deliver it twice, and the second must not break what stops the runs.
+    results: the folder that the work writes to, if any. SIGTERM, as schedulers send it, ends the work as Ctrl-C does; a
+    terminal that closes (SIGHUP) does not. Only the first signal counts: ``uv run`` passes SIGTERM on, so ``timeout`` and
+    Slurm deliver it twice, and the second must not break what stops the runs.
     """
     asked = False
 
