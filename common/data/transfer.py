@@ -4,13 +4,15 @@ import contextlib
 import http.client
 import os
 import sys
+import time
 import urllib.error
 import urllib.request
 
 from common.data.errors import DataError
 
 TIMEOUT_S = 30  # without a byte from the server
-BLOCK = 1 << 16  # bytes read at once
+PACE_S, SLOWEST = 60, 60 * 1024  # at least so many bytes in so many seconds
+BLOCK = 1 << 16  # bytes read at once, at most
 BAR = 30  # characters
 
 
@@ -26,9 +28,14 @@ def fetch_file(url, path, size, advice):
         have = 0
     if have == size:
         return
-    headers = {"Range": "bytes=%d-" % have} if have else {}
     with _explained(url, advice):
-        answer = urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=TIMEOUT_S)
+        try:
+            answer = _ask(url, have)
+        except urllib.error.HTTPError as error:
+            if not have or error.code != 416:
+                raise
+            os.remove(path)  # the server has no such range: with what is kept it would say so for ever
+            answer = _ask(url, 0)
     with contextlib.closing(answer):
         if answer.getcode() != 206:  # the whole file, whatever range was asked for
             have = 0
@@ -40,27 +47,41 @@ def fetch_file(url, path, size, advice):
         )
 
 
+def _ask(url, have):
+    """The server's answer, without the bytes that are there already."""
+    headers = {"Range": "bytes=%d-" % have} if have else {}
+    return urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=TIMEOUT_S)
+
+
 def _expect(url, size, have, length):
     """Refuse an answer of another length before a byte of it is stored: a login page, say, or a new edition."""
-    if length is not None and have + int(length) != size:
-        raise DataError(
-            "%s offers %d bytes instead of %d: it is not the file that is meant" % (url, have + int(length), size)
-        )
+    if length is None:
+        return
+    offered = have + int(length) if length.strip().isdigit() else length.strip()[:20]
+    if offered != size:
+        raise DataError("%s offers %s bytes instead of %d: it is not the file that is meant" % (url, offered, size))
 
 
 def _append(url, path, have, size, answer, advice):
     """Write the answer's bytes from position have on; returns how many bytes the file has then."""
-    progress = Progress(os.path.basename(url), size)
+    progress, since, before = Progress(os.path.basename(url), size), time.perf_counter(), have
     with contextlib.closing(progress), open(path, "r+b" if have else "wb") as file:
         file.seek(have)
         while have < size:
             with _explained(url, advice):
-                block = answer.read(min(BLOCK, size - have))
+                block = answer.read1(min(BLOCK, size - have))  # what has come, be it a byte
             if not block:
                 break
             file.write(block)
             have += len(block)
             progress.show(have)
+            if time.perf_counter() - since > PACE_S:
+                if have - before < SLOWEST:
+                    raise DataError(
+                        "%s sends less than %d kB in %d s: run again to go on, or %s"
+                        % (url, SLOWEST // 1024, PACE_S, advice)
+                    )
+                since, before = time.perf_counter(), have
     return have
 
 
@@ -69,7 +90,7 @@ def _explained(url, advice):
     """Turn an error of the network into one line that says what to do."""
     try:
         yield
-    except (OSError, http.client.HTTPException) as error:
+    except (OSError, ValueError, http.client.HTTPException) as error:  # ValueError: of an address that is none
         reason = " ".join(str(error).split()) or type(error).__name__
         message = "cannot download %s (%s); run again when the network is there, or %s" % (url, reason, advice)
         raise DataError(message) from None  # urllib's own traceback would fill a screen

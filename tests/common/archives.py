@@ -5,6 +5,7 @@ import io
 import socketserver
 import tarfile
 import threading
+import time
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
@@ -53,6 +54,9 @@ class Server(socketserver.ThreadingMixIn, socketserver.TCPServer):
         self.content = b""
         self.ranges = True  # whether it obeys Range
         self.stops_after = None  # bytes after which it hangs up
+        self.headers = {}  # instead of its own
+        self.status = None  # instead of its own, where a range is asked for
+        self.pause_s = 0  # before each byte
         self.asked = []  # the Range of each request, None without
         self.may_answer = threading.Event()
         self.may_answer.set()
@@ -70,9 +74,13 @@ class Handler(BaseHTTPRequestHandler):
         self.server.may_answer.wait(30)
         start = int(wanted[len("bytes=") : -1]) if wanted and self.server.ranges else 0
         body = self.server.content[start:]
-        self.send_response(206 if start else 200)
-        self.send_header("Content-Length", str(len(body)))
+        self.send_response(self.server.status if wanted and self.server.status else 206 if start else 200)
+        for header in dict({"Content-Length": str(len(body))}, **self.server.headers).items():
+            self.send_header(*header)
         self.end_headers()
+        for byte in body if self.server.pause_s else ():
+            time.sleep(self.server.pause_s)
+            self.wfile.write(bytes([byte]))
         self.wfile.write(body[: self.server.stops_after])
 
     def log_message(self, *args):

@@ -138,6 +138,37 @@ def test_a_server_that_is_silent_does_not_hang_the_run(archive, cache, server, m
     assert "timed out" in refused(archive)
 
 
+def test_a_range_that_the_server_does_not_have_begins_the_download_anew(archive, cache, server):
+    cache.mkdir(parents=True)
+    (cache / "tiny.tar.gz.part").write_bytes(server.content[:1000])
+    server.status = 416
+    assert complete(locate(archive))
+    assert server.asked == ["bytes=1000-", None]
+
+
+@pytest.mark.parametrize("length", ["many", "-5", "1e3", ""])
+def test_a_length_that_is_none_is_one_line(archive, cache, server, length):
+    server.headers = {"Content-Length": length}
+    assert "it is not the file that is meant" in refused(archive)
+    assert left(cache) == []
+
+
+def test_a_redirect_that_leads_nowhere_is_one_line(archive, cache, server):
+    cache.mkdir(parents=True)
+    (cache / "tiny.tar.gz.part").write_bytes(server.content[:1000])
+    server.status, server.headers = 302, {"Location": "http://[nowhere/"}
+    message = refused(archive)
+    assert archive.url in message and "--data-dir" in message
+
+
+def test_a_server_that_sends_a_byte_now_and_then_does_not_hang_the_run(archive, cache, server, monkeypatch):
+    monkeypatch.setattr(transfer, "PACE_S", 0.3)
+    server.pause_s = 0.05
+    assert "sends less than" in refused(archive)
+    server.pause_s = 0
+    assert complete(locate(archive)) and server.asked[1].startswith("bytes="), "what had come is kept"
+
+
 # Disks
 
 
