@@ -61,6 +61,7 @@ def test_jupyterlab_lists_kernels_by_framework_and_shows_headings(standin, tmp_p
     """Started for real, on one of the collection's notebooks."""
     shutil.copytree(ENVIRONMENTS / "lab", standin.root / "environments" / "lab", ignore=shutil.ignore_patterns(".*"))
     row = catalog.load().rows()[0]
+    standin.catalog(standin.entry("good") + standin.entry("silent"))
     shutil.copy(row.notebook, standin.path("good"))
     (title,) = nbformat.read(row.notebook, as_version=4).cells[0].source.splitlines()[:1]
     with socket.socket() as free:

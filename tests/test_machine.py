@@ -82,7 +82,7 @@ def test_conda_environments_are_searched(tmp_path, monkeypatch):
     interpreters.find.cache_clear()
     monkeypatch.setenv("PYENV_ROOT", str(tmp_path / "pyenv"))
     monkeypatch.setenv("PATH", "")
-    monkeypatch.setattr(interpreters.Path, "home", lambda: tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
     prefix = tmp_path / "envs" / "old"
     (prefix / "bin").mkdir(parents=True)
     (prefix / "bin" / "python3.98").write_text("#!/bin/sh\necho 3.98\n")

@@ -73,8 +73,9 @@ def test_checkout_that_is_read_only_is_locked_in_a_folder_of_the_users_own(tmp_p
 
 
 def test_results_folder_that_is_lost_in_the_middle_stops_no_row(standin):
-    lose = f"import shutil; shutil.rmtree({str(standin.out)!r}); open({str(standin.out)!r}, 'w')"
-    standin.notebook("raises", [("parameters", "EPOCHS = 1"), ("train", lose)])
+    out = str(standin.out)
+    lose = f"import os; os.rename({out!r}, {out!r} + '.lost'); open({out!r}, 'w')"
+    standin.notebook("raises", [("parameters", "EPOCHS, N_TRAIN, N_TEST = 1, 640, 100"), ("train", lose)])
     standin.catalog(standin.entry("raises") + standin.entry("good"))
     standin.rows({"raises[*]": "cost.start_s = 0", "good[*]": "cost.start_s = 1"})
     done = standin.run("raises", "good")

@@ -139,7 +139,7 @@ def test_batch_shows_the_words_of_its_runs_alone(capsys):
 def test_notebook_that_prints_control_sequences(standin):
     told = f"EPOCH_LINE = 'epoch 1/1  loss 1.0 {EVIL}  1.0 s'".encode("unicode_escape").decode()
     fail = f"{told}\nprint(EPOCH_LINE)\nraise RuntimeError(EPOCH_LINE)"
-    standin.notebook("raises", [("parameters", "EPOCHS = 1"), ("train", fail)])
+    standin.notebook("raises", [("parameters", "EPOCHS, N_TRAIN, N_TEST = 1, 640, 100"), ("train", fail)])
     standin.catalog(standin.entry("raises"))
     done = standin.run("raises")
     assert done.returncode == 1 and "failed: RuntimeError: epoch 1/1  loss 1.0 abcd (in the cell train)" in done.stdout
