@@ -13,10 +13,8 @@ RESULTS = ROOT / "results"
 CATALOG = ROOT / "catalog.toml"
 # Calls git on this checkout alone: a copy without a repository of its own may lie in another one
 GIT = ("git", "-C", str(ROOT), f"--git-dir={ROOT / '.git'}", f"--work-tree={ROOT}")
-DATA, SYNTHETIC = (
-    "ROSETTA_DATA",
-    "synthetic",
-)  # the variable that names the folder of the data, its word for generated data
+DATA = "ROSETTA_DATA"  # the variable that names the folder of the data
+SYNTHETIC = "synthetic"  # its word for generated data
 CACHE = "XDG_CACHE_HOME"  # the variable that names the folder into which data is downloaded
 
 # Around a path that is replaced: neither a longer name nor a longer path.

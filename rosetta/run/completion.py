@@ -15,6 +15,7 @@ from rosetta.run.child import Outcome, ending
 from rosetta.run.executed import ExecutedNotebook, make_portable
 
 HOSTS = ("cpu", "numpy")  # in a framework's name for the device that is none of its GPUs
+NO_RECORD = "the notebook ended without a record"
 LEAST_GPU_MEMORY = 16 * 2**20  # bytes: a process that only opens a GPU takes more
 
 
@@ -43,7 +44,7 @@ class Payload(BaseModel):
 def complete(record: Record, plan: Plan, folder: Path, executed: Path, how: Ending, launched: datetime) -> None:
     """Fill the record and decide how the run ended; folder: where its process has left its outcome."""
     notebook = _read(executed)
-    where, wrong = None, "the notebook ended without a record"
+    where, wrong = None, NO_RECORD
     if notebook:
         make_portable(executed)
         where = notebook.stopped_in()
@@ -59,7 +60,7 @@ def _fill(record: Record, plan: Plan, notebook: ExecutedNotebook, marked_j: floa
     record.metrics = plan.kind.metrics.model_validate(measured)
     payload = notebook.payload()
     if payload is None:
-        return "the notebook ended without a record"
+        return NO_RECORD
     try:
         facts = Payload.model_validate(payload)
         record.metrics = plan.kind.metrics.model_validate(facts.metrics | measured)
