@@ -70,7 +70,8 @@ def _lines(due: list[tuple[Plan, float]], catalog: Catalog) -> Iterator[str]:
         note = f"  ({planned.note})" if planned.note else ""
         size = planned.kind.size(planned.constants) + (", synthetic data" if planned.synthetic else "")
         each = " each" if seeds > 1 else ""
-        yield f"  {title:<20} {planned.preset:<6} {size}, about {clock(seconds)}{each}{note}"
+        what = f"refused: {planned.refused}" if planned.refused else f"{size}, about {clock(seconds)}{each}{note}"
+        yield f"  {title:<20} {planned.preset:<6} {what}"
 
 
 def _environments(

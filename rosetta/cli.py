@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from rosetta import lock, streams, user
+from rosetta.adding import cli as adding
 from rosetta.errors import RosettaError
 from rosetta.measure import cli as measuring
 from rosetta.options import (
@@ -21,6 +22,7 @@ from rosetta.options import (
     EnvironmentNames,
     EpochsOption,
     GpusOption,
+    LockOption,
     Names,
     OutOption,
     PresetOption,
@@ -129,6 +131,8 @@ def resume(
 
 app.command()(proving.verify)
 app.command()(proving.crossload)
+app.command()(adding.new)
+app.command()(adding.check)
 
 
 @app.command("list")
@@ -165,11 +169,13 @@ def doctor(
 
 
 @app.command()
-def env(names: EnvironmentNames, again: AgainOption = False, build: BuildOption = None) -> None:
+def env(
+    names: EnvironmentNames, again: AgainOption = False, locked: LockOption = False, build: BuildOption = None
+) -> None:
     """Make environments, for the CPU unless --build says otherwise; runs make what they need by themselves."""
     from rosetta import commands
 
-    raise typer.Exit(lock.alone("env", lambda: commands.make_environments(names, build or [], again)))
+    raise typer.Exit(lock.alone("env", lambda: commands.make_environments(names, build or [], again, locked)))
 
 
 @app.command()

@@ -46,10 +46,10 @@ def list_rows(task: str | None, kernels: Kernels) -> None:
     Console().print(table)
 
 
-def make_environments(names: list[str], builds: list[str], again: bool) -> int:
+def make_environments(names: list[str], builds: list[str], again: bool, lock: bool) -> int:
     """Make environments unless they are ready, or anew if ``again``. Exit code 1 if one cannot be made; the others are.
 
-    builds: ENV=NAME, where it is not the build for the CPU.
+    builds: ENV=NAME, where it is not the build for the CPU. lock: resolve their packages before, try their imports after.
     """
     asked = assignments("--build", builds, "ENVIRONMENT=NAME")
     if others := set(asked) - set(names):
@@ -58,8 +58,14 @@ def make_environments(names: list[str], builds: list[str], again: bool) -> int:
     for environment in [environments.load(name, asked.get(name)) for name in dict.fromkeys(names)]:
         with TemporaryDirectory(prefix="rosetta-") as folder:
             try:
-                environment.provision(Path(folder) / "install.log", print, again)
-                print(f"{environment.title}: ready")
+                log = Path(folder) / "install.log"
+                if lock:
+                    from rosetta.adding import locking  # here, because few need it
+
+                    print(locking.make(environment, log, print, again))
+                else:
+                    environment.provision(log, print, again)
+                    print(f"{environment.title}: ready")
             except RosettaError as error:
                 bad += 1
                 print(f"run_all.py: {error}", file=sys.stderr)

@@ -24,6 +24,12 @@ EnvironmentNames = Annotated[
 AgainOption = Annotated[
     bool, typer.Option("--again", help="Make them anew, also if they are ready, from files that are fetched anew.")
 ]
+LockOption = Annotated[
+    bool,
+    typer.Option(
+        "--lock", help="First write the lock of their requirements; afterwards import what their frameworks import."
+    ),
+]
 BatchName = Annotated[str, typer.Argument(metavar="[BATCH]", help="The batch; the latest when none is named.")]
 LAST = "last"  # the latest batch
 TaskOption = Annotated[str | None, typer.Option(metavar="TASK", help="Rows of this task alone.")]

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from common.record import SAVE_TO, TEST_EACH_EPOCH
-from rosetta import files
+from rosetta import contract, files
 from rosetta.catalog import Catalog, Row
 from rosetta.errors import unknown
 from rosetta.kinds import KINDS, Kind
@@ -50,6 +50,7 @@ class Plan(BaseModel):
     seed: int | None = None  # where it is not the task's own
     repeat: int = 0  # how many runs of the same row with other seeds come before it
     timeout_s: float | None = None
+    refused: str | None = None  # why the notebook cannot be run: it breaks the contract
 
     @property
     def kind(self) -> Kind:
@@ -82,6 +83,8 @@ class Plan(BaseModel):
 
     def estimate_s(self, took: Durations | None = None) -> float:
         """Seconds the run should take: the median of what it took before, else from the task's costs."""
+        if self.refused:
+            return 0.0
         known = (took or {}).get((self.row.full_name, self.column))
         if known is not None:
             return known
@@ -139,6 +142,7 @@ def make(
         check(overrides, task)
         first = overrides.get("SEED", constants["SEED"])
         changed = {name: value for name, value in overrides.items() if name != "SEED"} | (slot or {})
+        refused = contract.refusal(row.notebook, task.kind)
         for repeat in range(seeds):
             seed = first + repeat
             chosen = task.presets[used] | overrides | ({"SEED": seed} if repeat else {})
@@ -157,6 +161,7 @@ def make(
                     seed=None if seed == constants["SEED"] else seed,
                     repeat=repeat,
                     timeout_s=timeout_s,
+                    refused=refused,
                 )
             )
     return plans

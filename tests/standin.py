@@ -14,6 +14,8 @@ from pathlib import Path
 
 import nbformat
 
+from rosetta.kinds import KINDS
+
 ROOT = Path(__file__).resolve().parent.parent
 TASK = "cifar10_cnn"  # whose constants and data the notebooks take
 
@@ -96,10 +98,16 @@ class StandIn:
         return self.root / "notebooks" / task / f"{name}.ipynb"
 
     def notebook(self, name: str, code: list[tuple[str, str]]) -> Path:
+        """Write a framework's notebook; roles that the code lacks have a cell that does nothing."""
         notebook = nbformat.v4.new_notebook(
             metadata={"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
         )
-        notebook.cells = [nbformat.v4.new_code_cell(source.strip(), metadata={"tags": [role]}) for role, source in code]
+        notebook.cells = [nbformat.v4.new_markdown_cell(f"# {name}")]
+        given = dict(code)
+        for role in KINDS["train"].roles:
+            source = given.get(role.name, "pass").strip()
+            notebook.cells.append(nbformat.v4.new_markdown_cell(f"## {role.heading}\n\nOf {name}."))
+            notebook.cells.append(nbformat.v4.new_code_cell(source, metadata={"tags": [role.name]}))
         path = self.path(name)
         path.parent.mkdir(parents=True, exist_ok=True)
         nbformat.write(notebook, path)

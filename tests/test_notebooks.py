@@ -1,89 +1,150 @@
-"""The contract of the notebooks: same sections, same roles, no outputs, short enough to read."""
+"""The contract of the notebooks, which is ``rosetta/contract.py``: the collection keeps to it, and each breach is told with cell and role."""
 
-import ast
-from itertools import groupby
+import json
 
-import nbformat
 import pytest
 
-from rosetta import catalog
-from rosetta.plan import TOLD
+from rosetta import catalog, contract
+from rosetta.errors import RosettaError
+from rosetta.kinds import KINDS
+from rosetta.site import programs
+from tests.standin import StandIn, one_line
 
 KNOWN = catalog.load()
-PATHS = sorted({row.notebook: row for row in KNOWN.rows()}.items())
+NOTEBOOKS = {f"{row.task}/{row.framework}": row for row in KNOWN.rows()}
+TRAIN = KINDS["train"]
+ROW = next(row for row in NOTEBOOKS.values() if KNOWN.kind(row) is TRAIN)
 
 
-@pytest.fixture(params=PATHS, ids=lambda pair: f"{pair[1].task}/{pair[1].framework}")
-def row(request):
-    """Any of the rows of a notebook."""
-    return request.param[1]
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_kept(name):
+    row = NOTEBOOKS[name]
+    assert not list(contract.troubles(row.notebook, KNOWN.task(row.task)))
+
+
+class Cells:
+    """The cells of a copy of a notebook, to be broken."""
+
+    def __init__(self, folder):
+        self.path = folder / "copy.ipynb"
+        self.content = json.loads(ROW.notebook.read_text())
+
+    @property
+    def list(self) -> list:
+        return self.content["cells"]
+
+    def place(self, role: str) -> int:
+        return next(place for place, cell in enumerate(self.list) if cell["metadata"].get("tags") == [role])
+
+    def cell(self, role: str) -> dict:
+        return self.list[self.place(role)]
+
+    def note(self, role: str) -> dict:
+        return self.list[self.place(role) - 1]
+
+    def remove(self, role: str) -> list:
+        place = self.place(role)
+        taken = self.list[place - 1 : place + 1]
+        del self.list[place - 1 : place + 1]
+        return taken
+
+    def first(self) -> str:
+        """The first thing that is wrong."""
+        self.path.write_text(json.dumps(self.content))
+        return one_line(next(contract.troubles(self.path, KNOWN.task(ROW.task))))
 
 
 @pytest.fixture
-def task(row):
-    return KNOWN.task(row.task)
+def cells(tmp_path):
+    return Cells(tmp_path)
 
 
-@pytest.fixture
-def notebook(row):
-    return nbformat.read(row.notebook, as_version=4)
+REFUSED = {
+    "untagged": (lambda c: c.cell("model")["metadata"].pop("tags"), "code cell 4 (", ") has no tag: give it its role"),
+    "two tags": (
+        lambda c: c.cell("model")["metadata"]["tags"].append("data"),
+        "code cell 4 (",
+        ") has the tags model, data: it must have one",
+    ),
+    "no role": (
+        lambda c: c.cell("model")["metadata"].update(tags=["modle"]),
+        "has the tag modle, which is no role of kind train; did you mean model?",
+    ),
+    "missing": (lambda c: c.remove("evaluate"), "no code cell has the role evaluate; the roles are parameters, setup"),
+    "twice": (lambda c: c.list.extend(c.list[-2:]), "2 code cells have the role record: put their code into one"),
+    "out of order": (
+        lambda c: c.list.extend(c.remove("train")),
+        "the cell record stands before the cell train; their order is parameters, setup",
+    ),
+    "no text": (lambda c: c.list.remove(c.note("train")), "the cell train has no text of its own above it"),
+    "a text too many": (lambda c: c.list.append(c.note("train")), "each code cell has one text above it, no more"),
+    "no cells": (lambda c: c.content.pop("cells"), "copy.ipynb is not a notebook: it lacks 'cells'"),
+}
+TOLD = {
+    "outputs": (
+        lambda c: c.cell("train").update(execution_count=3),
+        "the cell train has outputs or a number: clear all outputs",
+    ),
+    "not valid": (lambda c: c.cell("train").pop("outputs"), "it is not a valid notebook: "),
+    "kernel": (lambda c: c.content["metadata"]["kernelspec"].update(name="julia"), "its kernel is not python3"),
+    "title": (lambda c: c.list[0].update(source="Words"), "its first text does not begin with a title"),
+    "heading": (
+        lambda c: c.note("train").update(source="## Train\n\nWords."),
+        "the text above the cell train begins with '## Train', not with '## Training'",
+    ),
+    "no words": (
+        lambda c: c.note("train").update(source="## Training"),
+        "the text above the cell train has a heading and",
+    ),
+    "parameter": (
+        lambda c: c.cell("parameters").update(source="EPOCHS, BATCHSIZE = 1, 2"),
+        "the cell parameters does not bind DROPOUT_CONV, DROPOUT_FC, INITIAL_WEIGHTS, ",
+    ),
+    "unread": (lambda c: c.cell("parameters")["source"].append("\nLEFT = 1"), "binds LEFT, which no other cell reads"),
+    "not Python": (
+        lambda c: c.cell("model").update(source="a =\nb"),
+        "the cell model is not Python: invalid syntax, line 1",
+    ),
+    "long": (lambda c: c.cell("model")["source"].append("\nx = 1" * 111), "lines of code; 110 are allowed"),
+    "wide": (
+        lambda c: c.cell("model")["source"].append("\nx = " + "1 + " * 25 + "1"),
+        "the cell model has a line of 105 characters; 100 are allowed: x = 1 + 1",
+    ),
+    "star": (lambda c: c.cell("setup")["source"].append("\nfrom os import *"), "the cell setup imports *"),
+    "runner": (
+        lambda c: c.cell("setup")["source"].append("\nimport rosetta"),
+        "the cell setup names rosetta: a notebook",
+    ),
+}
 
 
-def code(notebook) -> list:
-    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+@pytest.mark.parametrize("name", REFUSED | TOLD)
+def test_breach_is_one_line_that_names_it(cells, name):
+    change, *said = (REFUSED | TOLD)[name]
+    change(cells)
+    assert all(part in cells.first() for part in said)
 
 
-def names(source: str, context: type) -> set[str]:
-    """The names that a program stores or loads, those that it imports among the stored."""
-    nodes = list(ast.walk(ast.parse(source)))
-    found = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, context)}
-    if context is ast.Store:
-        imports = [node for node in nodes if isinstance(node, ast.ImportFrom)]
-        found |= {alias.asname or alias.name for node in imports for alias in node.names}
-    return found
+@pytest.mark.parametrize("name", REFUSED)
+def test_site_says_the_same(cells, name):
+    change, *said = REFUSED[name]
+    change(cells)
+    told = cells.first()
+    with pytest.raises(RosettaError) as error:
+        programs.notebook(cells.path, TRAIN)
+    assert str(error.value) == told
 
 
-def test_valid_and_without_outputs(notebook):
-    nbformat.validate(notebook)
-    assert all(not cell.outputs and cell.execution_count is None for cell in code(notebook))
-    assert notebook.metadata.kernelspec.name == "python3"
-
-
-def test_one_cell_for_each_role_in_order(notebook, task):
-    tags = [cell.metadata.tags for cell in code(notebook)]
-    assert all(len(tag) == 1 for tag in tags)
-    sizes = [(name, len(list(cells))) for name, cells in groupby(tag[0] for tag in tags)]
-    assert [name for name, _ in sizes] == list(task.kind.names)
-    assert all(size == 1 or role.many for role, (_, size) in zip(task.kind.roles, sizes))
-
-
-def test_same_sections_in_order_each_with_prose(notebook, task):
-    texts = [cell.source for cell in notebook.cells if cell.cell_type == "markdown"]
-    assert texts[0].startswith("# ")
-    headings = [text.splitlines()[0] for text in texts if text.startswith("## ")]
-    assert headings == [f"## {role.heading}" for role in task.kind.roles]
-    assert all(len(text.splitlines()) > 1 for text in texts[:-1])
-    kinds = [cell.cell_type for cell in notebook.cells]
-    assert kinds == ["markdown"] + ["markdown", "code"] * len(code(notebook)), "each cell has its words before it"
-
-
-def test_parameters_that_every_notebook_takes(notebook, task):
-    """The task's constants that a run may inject: each is there, and something reads it."""
-    constants = set(task.constants()) - task.kind.free | {"SEED"}
-    constants |= set(task.without_chance).union(*task.presets.values()) - set(TOLD)
-    constants |= {"INITIAL_WEIGHTS"} if "weights" in task.kind.names else set()
-    parameters, *others = [cell.source for cell in code(notebook)]
-    assert constants <= names(parameters, ast.Store)
-    unread = names(parameters, ast.Store) - set().union(*(names(source, ast.Load) for source in others))
-    assert not {name for name in unread if name.isupper()}, "parameters that nothing reads"
-
-
-def test_short_enough_to_read(notebook):
-    lines = [line for cell in code(notebook) for line in cell.source.splitlines() if line.strip()]
-    assert len(lines) <= 110
-    assert all(len(line) <= 100 for line in lines)
-
-
-def test_no_star_imports_and_nothing_of_the_runner(notebook):
-    text = "\n".join(cell.source for cell in code(notebook))
-    assert "import *" not in text and "rosetta" not in text and "papermill" not in text
+def test_refused_by_a_run_before_anything_starts_and_the_others_run(standin: StandIn):
+    standin.catalog("".join(map(standin.entry, ("good", "raises"))))
+    content = json.loads(standin.path("raises").read_text())
+    del content["cells"][-1]["metadata"]["tags"]
+    standin.path("raises").write_text(json.dumps(content))
+    done = standin.run()
+    said = "raises.ipynb: code cell 9 (device = "
+    first, second, *_ = (line for line in done.stdout.splitlines() if line.startswith("["))
+    assert done.returncode == 1 and first.startswith("[1/2] raises: failed") and second.startswith("[2/2] good: ")
+    assert said in done.stdout.partition("about")[0], "in the plan"
+    record = standin.record("raises.failed")
+    assert record["status"] == "failed" and said in record["error"] and record["metrics"]["wall_s"] is None
+    assert standin.record("good")["status"] == "ok"

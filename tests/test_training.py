@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from rosetta import catalog
+from rosetta.adding import figures
 from rosetta.batch.workers import Workers
 from rosetta.catalog import Row
 from rosetta.errors import Unavailable
@@ -99,24 +100,10 @@ def test_row_runs(row, ran, missing):
     if record.status == "skipped":
         missing(record.error)
     assert record.status == "ok", f"{record.error}\n{ran[row.full_name].log[-3000:]}"
-    task, metrics = KNOWN.task(row.task), record.metrics
-    assert all(getattr(metrics, name) == value for name, value in task.expected().items())
-    assert metrics.start_s > 0 and all(getattr(metrics, name) > 0 for name in task.kind.timed.values())
-    if task.kind.trains:
-        check_training(record)
+    task = KNOWN.task(row.task)
+    assert record.metrics.start_s > 0 and not list(figures.troubles(record, task))
     if task.check and task.check.parameters.items() <= record.changed.items():
-        assert all(getattr(metrics, name) > least for name, least in task.check.least.items())
-
-
-def check_training(record: Record) -> None:
-    metrics, n_test = record.metrics, record.params["N_TEST"]
-    assert record.dataset.sizes == {"train": record.params["N_TRAIN"], "test": n_test}
-    assert metrics.accuracy * n_test == pytest.approx(round(metrics.accuracy * n_test), abs=1e-6), "of whole examples"
-    assert len(metrics.loss) == len(metrics.epoch_s) == len(metrics.epoch_accuracy) == record.params["EPOCHS"]
-    assert metrics.epoch_accuracy[-1] == metrics.accuracy, (
-        "training went on after the last test, or dropout was left on"
-    )
-    assert metrics.train_s > 0 and metrics.loss == sorted(metrics.loss, reverse=True)
+        assert all(getattr(record.metrics, name) > least for name, least in task.check.least.items())
 
 
 @pytest.mark.rows

@@ -33,7 +33,13 @@ ALWAYS = {
 LIBRARY_PATH = "LD_LIBRARY_PATH"
 CLEAR = ("--clear", "--force")  # also what is no environment yet: its making was cut short
 CPU_ONLY = ("UV_TORCH_BACKEND",)  # variables of the shell that ask uv for a build for the CPU
-NOT_CONTENT = {"disk_gb", "download_gb", "builds", "without_gpu"}  # of a recipe: fields that change no environment
+NOT_CONTENT = {
+    "disk_gb",
+    "download_gb",
+    "builds",
+    "without_gpu",
+    "lock_flags",
+}  # of a recipe: fields that change no environment
 
 
 class Recipe(Strict):
@@ -48,6 +54,7 @@ class Recipe(Strict):
     without_gpu: dict[str, str] = {}  # by a module that no build computes with on a GPU: why, or what does
     post_install: str | None = None  # run by the environment's interpreter after the packages
     install_flags: list[str] = []  # for ``uv pip install``; {lock} is the lock's file
+    lock_flags: list[str] = []  # for ``uv pip compile``, in place of the usual ones; {python} is its interpreter
     variables: dict[str, str] = {}  # of the kernel; {folder} is the environment's folder
     variables_of_lock: dict[str, str] = {}  # only with the locked packages: other versions may refuse them
     variables_on: dict[str, dict[str, str]] = {}  # by the processor's vendor, as Linux names it
@@ -65,6 +72,11 @@ class Environment:
     @property
     def title(self) -> str:
         return f"{self.name} ({self.build})" if self.build else self.name
+
+    @property
+    def _asked(self) -> str:
+        """How the command line asks for it."""
+        return f"{self.name} --build {self.name}={self.build}" if self.build else self.name
 
     @property
     def gpu_build(self) -> Build | None:
@@ -137,8 +149,15 @@ class Environment:
         brought = {} if self.build else self.recipe.brought
         return {name: package for name, package in brought.items() if shutil.which(name) is None}
 
+    def is_locked(self) -> bool:
+        """Whether there is a lock, where packages are asked for."""
+        asked, lock = (files.text(file) for file in self.requirements)
+        return "==" in lock or not any(line.partition("#")[0].strip() for line in asked.splitlines())
+
     def obstacle(self) -> str | None:
         """Why it cannot be made on this machine, in one line; None where nothing stands in the way."""
+        if not self.is_locked():
+            return f"environment {self.title} has packages that are not locked: run_all.py env {self._asked} --lock"
         missing = [program for program in self.recipe.needs if shutil.which(program) is None]
         if os.name == "nt":  # a script cannot stand for a program there
             missing += self._to_bring()
@@ -189,10 +208,9 @@ class Environment:
         """Raises RosettaError, which says what to do, where files that were installed are gone or cut short."""
         lost = inventory.damaged(self.venv)
         if lost:
-            build = f" --build {self.name}={self.build}" if self.build else ""
             raise RosettaError(
                 f"environment {self.title} has lost {lost[0]}{f' and {len(lost) - 1} more files' * (len(lost) > 1)} since it was "
-                f"made: run_all.py env {self.name}{build} --again makes it anew"
+                f"made: run_all.py env {self._asked} --again makes it anew"
             )
 
     def provision(self, log: Path, tell: Tell = quiet, again: bool = False) -> None:
@@ -246,8 +264,8 @@ class Environment:
         for title, step in steps.items():
             tell(title)
             if installer.run(step, self.folder, log, tell, without=CPU_ONLY if self.build else ()):
-                reason = _reason(log.read_text(encoding="utf-8", errors="replace"))
-                raise RosettaError(f"environment {self.title} could not be made: {portable(reason)}")
+                why = installer.reason(log.read_text(encoding="utf-8", errors="replace"))
+                raise RosettaError(f"environment {self.title} could not be made: {portable(why)}")
         for program, package in brought.items():
             script = self.python.parent / program
             module = package.partition("==")[0]
@@ -259,13 +277,6 @@ class Environment:
         installer.run([python, "-m", "compileall", "-q", "-j", "0", venv], self.folder, log)
         inventory.write(self.venv)
         self.stamp.write_text(json.dumps({"fingerprint": self.fingerprint()}))
-
-
-def _reason(log: str) -> str:
-    """uv's error with its causes, or the last line of a script that failed, as one line."""
-    lines = [line.strip() for line in log.splitlines() if line.strip()]
-    first = next((number for number, line in enumerate(lines) if line.startswith(("error", "×"))), len(lines) - 1)
-    return " ".join(line.strip("×├─▶╰│ ") for line in lines[first:])[:400]
 
 
 def load(name: str, build: str | None = None) -> Environment:

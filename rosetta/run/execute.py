@@ -110,6 +110,8 @@ def new_folder(parent: Path | None) -> Path:
 
 
 def _execute(run: Run, plan: Plan, slot: Slot, kernels: Kernels, watch: Watcher) -> Run:
+    if plan.refused:
+        return _ended(run, "failed", plan.refused)
     folder = run.folder
     watch(Progress("preparing"))
     try:

@@ -42,6 +42,13 @@ def run(step: list[str], folder: Path, log: Path, tell: Tell = quiet, without: C
     return process.returncode
 
 
+def reason(log: str) -> str:
+    """uv's error with its causes, or the last line of a script that failed, as one line."""
+    lines = [line.strip() for line in log.splitlines() if line.strip()]
+    first = next((number for number, line in enumerate(lines) if line.startswith(("error", "×"))), len(lines) - 1)
+    return " ".join(line.strip("×├─▶╰│ ") for line in lines[first:])[:400]
+
+
 def end_leftovers(folder: Path) -> None:
     """End what an earlier runner's installation in this folder may still be at; the caller holds the folder's lock."""
     kill_tree(None, _cookie(folder))

@@ -5,8 +5,7 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import nbformat
-
+from rosetta import contract
 from rosetta.errors import RosettaError
 from rosetta.kinds import Kind
 
@@ -34,24 +33,18 @@ class Program:
 
 def notebook(path: Path, kind: Kind) -> Program:
     """A notebook as its sections. Raises RosettaError where its cells do not have the roles of its kind, in their order."""
-    try:
-        cells = nbformat.read(path, as_version=4).cells
-    except (OSError, ValueError, nbformat.ValidationError) as error:
-        raise RosettaError(f"{path.name} is not a notebook: {str(error).splitlines()[0]}") from None
-    notes = [cell.source for cell in cells if cell.cell_type == "markdown"]
-    code = [cell for cell in cells if cell.cell_type == "code"]
-    tags = [tag for cell in code for tag in cell.metadata.get("tags", [])]
+    intro, steps = contract.steps(path, kind)
     many = {role.name for role in kind.roles if role.many}
-    steps = [tag for place, tag in enumerate(tags) if tag not in many or tags[place - 1 : place] != [tag]]
-    if steps != list(kind.names) or not len(tags) == len(code) == len(notes) - 1:
-        raise RosettaError(
-            f"{path.name} has not one code cell for each of {', '.join(kind.names)}, each with a text above it"
-        )
     sections = (
-        Section(tag, note if tag in many else _body(note), cell.source, dict(cell.metadata.get("concepts", {})))
-        for tag, note, cell in zip(tags, notes[1:], code)
+        Section(
+            step.role,
+            step.note if step.role in many else _body(step.note),
+            step.code,
+            step.metadata.get("concepts", {}),
+        )
+        for step in steps
     )
-    return Program(path.stem, path, _body(notes[0]), tuple(sections))
+    return Program(path.stem, path, _body(intro), tuple(sections))
 
 
 def reference(module: Path, params: Path, kind: Kind) -> Program:
