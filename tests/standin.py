@@ -14,7 +14,7 @@ from pathlib import Path
 
 import nbformat
 
-from rosetta.kinds import KINDS
+from rosetta.kinds import KINDS, Kind
 
 ROOT = Path(__file__).resolve().parent.parent
 TASK = "cifar10_cnn"  # whose constants and data the notebooks take
@@ -70,6 +70,19 @@ smoke = { EPOCHS = 1, N_TRAIN = 640, N_TEST = 100 }
 COST = "{ start_s = 1, item_ms = 0.1 }"
 
 
+def in_order(title: str, kind: Kind, code: list[tuple[str, str]]) -> nbformat.NotebookNode:
+    """A notebook that keeps to the contract, of cells by role; roles that the code lacks have a cell that does nothing."""
+    cells = [nbformat.v4.new_markdown_cell(f"# {title}")]
+    for role in kind.roles:
+        sources = [source for name, source in code if name == role.name] or ["pass"]
+        for number, source in enumerate(sources):
+            heading = f"### {number}" if number else f"## {role.heading}"
+            cells.append(nbformat.v4.new_markdown_cell(f"{heading}\n\nThe {role.name} of {title}."))
+            cells.append(nbformat.v4.new_code_cell(source.strip(), metadata={"tags": [role.name]}))
+    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    return nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel})
+
+
 class StandIn:
     """The checkout below ``root``; rows are the names of ``TRAINING`` and ``good[slow]``."""
 
@@ -98,19 +111,9 @@ class StandIn:
         return self.root / "notebooks" / task / f"{name}.ipynb"
 
     def notebook(self, name: str, code: list[tuple[str, str]]) -> Path:
-        """Write a framework's notebook; roles that the code lacks have a cell that does nothing."""
-        notebook = nbformat.v4.new_notebook(
-            metadata={"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
-        )
-        notebook.cells = [nbformat.v4.new_markdown_cell(f"# {name}")]
-        given = dict(code)
-        for role in KINDS["train"].roles:
-            source = given.get(role.name, "pass").strip()
-            notebook.cells.append(nbformat.v4.new_markdown_cell(f"## {role.heading}\n\nOf {name}."))
-            notebook.cells.append(nbformat.v4.new_code_cell(source, metadata={"tags": [role.name]}))
         path = self.path(name)
         path.parent.mkdir(parents=True, exist_ok=True)
-        nbformat.write(notebook, path)
+        nbformat.write(in_order(name, KINDS["train"], code), path)
         return path
 
     @staticmethod

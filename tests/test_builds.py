@@ -13,7 +13,7 @@ from rosetta import catalog, plan
 from rosetta.errors import RosettaError, Unavailable
 from rosetta.records import Gpu
 from rosetta.run import devices, environments
-from rosetta.run.builds import Build, choose
+from rosetta.run.builds import Build, choose, told
 from rosetta.run.completion import on_the_cpu
 from rosetta.run.kernels import Kernels, chosen
 from tests import fake_nvml
@@ -253,7 +253,4 @@ def test_no_row_is_silent_about_gpus():
     """Each has a build for some card, or its environment says why not."""
     for row in CATALOG.rows():
         recipe = environments.load(row.environment).recipe
-        packages = {module.partition(".")[0] for module in row.imports}
-        assert packages & set(recipe.without_gpu) or any(
-            build.codes(row.imports) for build in recipe.builds.values()
-        ), row.name
+        assert told(recipe.builds, recipe.without_gpu, row.imports), row.name

@@ -358,9 +358,7 @@ def test_malformed_requirement_is_one_line(environment, tmp_path):
 
 def test_pins_are_hashed_and_name_no_index():
     """Of the real environments: each has its sizes, each package of a lock has hashes, and no file names a host."""
-    names = environments.names()
-    assert len(names) == 10
-    for name in names:
+    for name in environments.names():
         loaded = environments.load(name)
         folder, recipe = loaded.folder, loaded.recipe
         assert 0 < recipe.download_gb < recipe.disk_gb, name

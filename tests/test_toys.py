@@ -4,7 +4,6 @@ import json
 import re
 import shutil
 import subprocess
-import sys
 
 import pytest
 
@@ -18,6 +17,7 @@ NEW, TASKS_OF_NEW = "another", ("toy_train", "toy_infer")  # a framework with no
 TITLES = {"numpy": "NumPy", NEW: NEW}
 ROWS = [f"{task}/numpy" for task in toys.TOYS] + [f"{task}/{NEW}" for task in TASKS_OF_NEW]
 KIND = {task: tasks.load(toys.TASKS / "notebooks" / task).kind for task in toys.TOYS}
+STEPS = ["contract", "concepts", "tests", "smoke", "verify", "cost"]  # of ``check``
 # The training step of toy_train in parts; the notebook has ``step``
 PHASES = """
 # %% after optimizer
@@ -33,12 +33,14 @@ def toy(tmp_path_factory) -> StandIn:
     """The toy tasks are all that the checkout has."""
     standin = StandIn(tmp_path_factory.mktemp("toys") / "checkout")
     shutil.rmtree(standin.root / "notebooks")
-    (standin.root / "catalog.toml").write_text("schema = 2\n" + standin.entry(NEW, NEW))
+    (standin.root / "catalog.toml").write_text("schema = 2\n")
     toys.write(standin.root)
-    standin.environment(NEW, "{}.{}".format(*sys.version_info), "", disk_gb=0.5, download_gb=0.25)
+    for task in TASKS_OF_NEW:
+        done = standin.call("new", NEW, "--task", task, own_python=False)
+        assert done.returncode == 0, done.stderr
+    entry = (standin.root / "catalog.toml").read_text()
+    (standin.root / "catalog.toml").write_text(entry.replace(f'imports = ["{NEW}"]', 'imports = ["numpy"]'))
     for seconds, task in enumerate(toys.TOYS, start=2):
-        if task in TASKS_OF_NEW:
-            toys.notebook(standin.root, task, framework=NEW)
         file = standin.root / "notebooks" / task / "task.toml"  # what runs last in the order of the tasks costs least
         file.write_text(file.read_text().replace("start_s = 1,", f"start_s = {9 - seconds},"))
     shutil.copytree(ROOT / "docs", standin.root / "docs")
@@ -64,7 +66,7 @@ def test_a_toy_of_each_kind():
 
 def test_listed(toy):
     done = toy.call("list", own_python=False)
-    assert re.findall(r"^(toy_\S+)", done.stdout, re.MULTILINE) == sorted(ROWS)
+    assert re.findall(r"^(toy_\S+)", done.stdout, re.MULTILINE) == sorted(ROWS, key=lambda row: row.partition("/")[0])
     assert set(re.findall(r"^(toy_\S+)", toy.call("list", "--task", "toy_infer").stdout, re.MULTILINE)) == {
         row for row in ROWS if row.startswith("toy_infer/")
     }
@@ -171,6 +173,33 @@ def test_told_by_doctor_and_compared(toy, ran):
     assert f"environment {NEW}" in doctor.stdout and "data toy" in doctor.stdout
     compared = toy.call("compare", str(toy.out), str(toy.out), own_python=False)
     assert compared.returncode == 0, compared.stdout + compared.stderr
+
+
+def test_new_framework_is_checked_to_its_first_mistake_and_its_cost_is_written(toy):
+    """The entry is still a placeholder; then all is well but for a notebook that takes no step; then all is well."""
+    row, catalog, file = (
+        f"toy_train/{NEW}",
+        toy.root / "catalog.toml",
+        toy.root / "notebooks" / "toy_train" / "task.toml",
+    )
+    done = toy.call("check", row)
+    assert (
+        done.returncode == 1 and f"  contract  FAILED  catalog.toml: frameworks.{NEW}.homepage is still" in done.stdout
+    )
+    entry = catalog.read_text()
+    catalog.write_text(entry.replace("released = 0", "released = 2020").replace("example.org", "example.com"))
+    notebook = toy.path(NEW, "toy_train")
+    good = notebook.read_text()
+    notebook.write_text(good.replace("step(x, y) for", "2.0 for"))
+    done = toy.call("check", row)
+    assert done.returncode == 1 and "  smoke     FAILED  the loss of its epochs does not fall: 2.0" in done.stdout
+    notebook.write_text(good)
+    before = file.read_text()
+    done = toy.call("check", row)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.findall(r"^  (\w+) +ok  ", done.stdout, re.MULTILINE) == STEPS
+    assert f"{NEW} = {{ cost = {{ start_s = " in file.read_text().removeprefix(before.rstrip("\n"))
+    assert not list(toy.root.rglob("results*.md")), "the results folder stays as it is"
 
 
 def test_runner_is_as_it_was(toy):

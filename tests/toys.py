@@ -10,6 +10,9 @@ from pathlib import Path
 
 import nbformat
 
+from rosetta import tasks
+from tests.standin import in_order
+
 TASKS = Path(__file__).with_name("toy_tasks")
 TOYS = ("toy_train", "toy_infer", "toy_speed", "toy_entries")
 # A text that stands in one line of each notebook: the lines that show the concept "idea"
@@ -37,11 +40,9 @@ def notebook(root: Path, task: str, old: str = "", new: str = "", framework: str
     """Write the notebook of a toy task, with ``new`` in the place of the text ``old`` of its code, which must be there."""
     code = (TASKS / "notebooks" / task / "numpy.py").read_text()
     assert old in code, f"{task} has no {old}"
-    cells = [nbformat.v4.new_markdown_cell(f"# NumPy: {task}\n\nA few lines.")]
-    for role, text in re.findall(r"# %% (\w+)\n(.*?)(?=\n# %% |\Z)", code.replace(old, new, 1), re.DOTALL):
-        marks = {"concepts": {"idea": [IDEAS[task]]}} if IDEAS[task] in text else {}
-        cells.append(nbformat.v4.new_markdown_cell(f"## {role.title()}\n\nThe {role} of NumPy."))
-        cells.append(nbformat.v4.new_code_cell(text.strip(), metadata={"tags": [role]} | marks))
-    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    made = nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel})
+    cells = re.findall(r"# %% (\w+)\n(.*?)(?=\n# %% |\Z)", code.replace(old, new, 1), re.DOTALL)
+    made = in_order(f"NumPy: {task}", tasks.load(TASKS / "notebooks" / task).kind, cells)
+    for cell in made.cells:
+        if IDEAS[task] in cell.source:
+            cell.metadata["concepts"] = {"idea": [IDEAS[task]]}
     nbformat.write(made, root / "notebooks" / task / f"{framework}.ipynb")

@@ -19,7 +19,7 @@ from rosetta.errors import RosettaError
 from rosetta.paths import ROOT, from_root
 from rosetta.plan import Plan
 from rosetta.records import Record
-from rosetta.run import devices, machine
+from rosetta.run import builds, devices, environments, machine
 from rosetta.run.execute import Progress, execute
 from rosetta.run.kernels import chosen
 from rosetta.site import concepts, programs
@@ -81,6 +81,12 @@ class _Row:
             raise RosettaError(f"{place}.homepage is still {entry.homepage}: name the framework's documentation")
         if entry.released == scaffold.RELEASED:
             raise RosettaError(f"{place}.released is still {entry.released}: name the year of its first release")
+        recipe = environments.load(self.row.environment).recipe
+        if not builds.told(recipe.builds, recipe.without_gpu, self.row.imports):
+            raise RosettaError(
+                f"environments/{self.row.environment}/environment.toml does not say what a GPU is to {self.row.imports[0]}: "
+                "give [without_gpu] a line of it, or a build's code; or name in `imports` the module that it computes through"
+            )
         for trouble in contract.troubles(self.row.notebook, self.task):
             raise RosettaError(trouble)
         return f"{', '.join(self.task.kind.names)}"

@@ -1,6 +1,7 @@
 """Whether the figures that a short run has reported can be true."""
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 from rosetta.records import Record
 from rosetta.tasks import Task
@@ -34,6 +35,6 @@ def _of_training(record: Record) -> Iterator[str]:
             f"the test after the last epoch found {metrics.epoch_accuracy[-1]:.4f}, the one at the end {metrics.accuracy:.4f}: "
             "training went on between them, or a test is left in training mode (dropout)"
         )
-    if metrics.loss != sorted(metrics.loss, reverse=True):
+    if any(later >= earlier for earlier, later in pairwise(metrics.loss)):
         losses = ", ".join(f"{loss:.4f}" for loss in metrics.loss)
         yield f"the loss of its epochs does not fall: {losses}"

@@ -26,32 +26,39 @@ PACKAGES = """\
 numpy
 ipykernel
 """
+RECIPE = """\
+python = "{python}"
+
+[without_gpu]
+{name} = "no build for a GPU has been tried yet"
+"""
 TITLE = re.compile(r"^# [^:\n]*", re.MULTILINE)
 
 
 def new(name: str, task: str | None, like: str | None, environment: str | None) -> int:
     """Write notebook, environment and catalog entry, and tell what is left to do. Nothing is overwritten.
 
-    like: the row whose notebook is copied. environment: a folder that is there is shared. Raises RosettaError before
-    anything is written.
+    A framework that the catalog has gets a notebook in another task. like: the row whose notebook is copied. environment:
+    a folder that is there is shared. Raises RosettaError before anything is written.
     """
-    known, environment = catalog.load(), environment or name
+    known = catalog.load()
     model = _model(known, task, like)
-    notebook, folder = NOTEBOOKS / model.task / f"{name}.ipynb", ENVIRONMENTS / environment
-    _check_names(known, name, environment, notebook)
-    entry = ENTRY.format(name=name, environment=environment, released=RELEASED, homepage=HOMEPAGE)
-    text = f"{files.text(CATALOG).rstrip()}\n{entry}"
-    files.parse(Frameworks, text, CATALOG.name)
-    shared = folder.exists()
-    if not shared:
-        _write_environment(folder, name, environments.load(model.environment).recipe.python)
-    files.write_atomically(CATALOG, text)  # before the notebook, which must have an entry
-    files.write_atomically(notebook, _copied(model.notebook, name))
-    print(f"{from_root(notebook)}: a copy of {model.notebook.name}")
-    print(f"{from_root(folder)}/: {'shared with the rows that it has' if shared else 'new'}")
-    print(f"{CATALOG.name}: the entry [frameworks.{name}]")
-    print("What is left to do:")
-    for number, step in enumerate(_steps(name, environment, notebook, model), start=1):
+    notebook = NOTEBOOKS / model.task / f"{name}.ipynb"
+    _check_name(name, notebook)
+    copy = _copied(model.notebook, name)
+    if name in known.frameworks:
+        if environment:
+            raise RosettaError(
+                f"{CATALOG.name} has [frameworks.{name}], which says its environment: leave the option out"
+            )
+        written, steps = [], []
+    else:
+        written, steps = _write_places(name, environment or name, model)
+    files.write_atomically(notebook, copy)  # after its entry: there is no notebook without one
+    for line in (*written, f"{from_root(notebook)}: a copy of {model.notebook.name}", "What is left to do:"):
+        print(line)
+    row = name if len(known.tasks) == 1 else f"{model.task}/{name}"
+    for number, step in enumerate([*steps, *_last_steps(row, notebook, model)], start=1):
         print(f"  {number}. {step}")
     return 0
 
@@ -69,25 +76,42 @@ def _model(known: Catalog, task: str | None, like: str | None) -> Row:
     return known.select([like], task)[0]
 
 
-def _check_names(known: Catalog, name: str, environment: str, notebook: Path) -> None:
+def _check_name(name: str, notebook: Path) -> None:
     if not (name.isascii() and name.isidentifier() and name.islower()) or keyword.iskeyword(name):
         raise RosettaError(f"{name} cannot be a framework's name: use small letters, digits and _, as in my_framework")
-    if name in known.frameworks:
-        raise RosettaError(f"the name {name} is taken: {CATALOG.name} has [frameworks.{name}]")
     if notebook.exists():
         raise RosettaError(f"the name {name} is taken: there is {from_root(notebook)}")
+
+
+def _write_places(name: str, environment: str, model: Row) -> tuple[list[str], list[str]]:
+    """The environment, where there is none, and the entry; what was written, and what is left to do there."""
+    folder = ENVIRONMENTS / environment
     if not re.fullmatch(r"[a-z][\w-]*", environment):
         raise RosettaError(f"--environment {environment} is no name of a folder below environments/")
-    folder = ENVIRONMENTS / environment
-    if folder.exists() and environment not in environments.names():
+    shared = environment in environments.names()
+    if folder.exists() and not shared:
         raise RosettaError(f"{from_root(folder)} is there, but it has no environment.toml: delete it, or name another")
+    entry = ENTRY.format(name=name, environment=environment, released=RELEASED, homepage=HOMEPAGE)
+    text = f"{files.text(CATALOG).rstrip()}\n{entry}"
+    files.parse(Frameworks, text, CATALOG.name)
+    if not shared:
+        _write_environment(folder, name, environments.load(model.environment).recipe.python)
+    files.write_atomically(CATALOG, text)
+    return [
+        f"{from_root(folder)}/: {'shared with the rows that it has' if shared else 'new'}",
+        f"{CATALOG.name}: the entry [frameworks.{name}]",
+    ], [
+        f"environments/{environment}/requirements.in: name the package of {name} there, if it is not there yet.",
+        f"{CATALOG.name}: in [frameworks.{name}] write title, released and homepage, and the modules that it imports.",
+        f"uv run run_all.py env {environment} --lock: this resolves, installs and imports the packages.",
+    ]
 
 
 def _write_environment(folder: Path, name: str, python: str) -> None:
     """Its packages without versions, and a lock that says so."""
     files.write_atomically(folder / "requirements.in", PACKAGES.format(name=name, environment=folder.name))
     files.write_atomically(folder / "requirements.txt", f"# Not locked yet: run_all.py env {folder.name} --lock\n")
-    files.write_atomically(folder / "environment.toml", f'python = "{python}"\n')
+    files.write_atomically(folder / "environment.toml", RECIPE.format(python=python, name=name))
 
 
 def _copied(model: Path, name: str) -> str:
@@ -98,14 +122,10 @@ def _copied(model: Path, name: str) -> str:
     return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
 
 
-def _steps(name: str, environment: str, notebook: Path, model: Row) -> list[str]:
+def _last_steps(row: str, notebook: Path, model: Row) -> list[str]:
     return [
-        f"environments/{environment}/requirements.in: name the package of {name} there, if it is not there yet.",
-        f"{CATALOG.name}: in [frameworks.{name}] write title, released and homepage, and the modules that it imports.",
-        f"uv run run_all.py env {environment} --lock: this resolves, installs and imports the packages.",
-        f"{from_root(notebook)}: write each cell and the text above it for {name}. Keep the headings and the tags. "
-        f"The concepts in a cell's metadata name lines of {model.title}: name those of {name}.",
-        f"uv run run_all.py check {name}{'' if len(catalog.load().tasks) == 1 else f' --task {model.task}'}: "
-        "this tells the first mistake, until there is none.",
+        f"{from_root(notebook)}: rewrite each cell and the text above it. Keep the headings and the tags. The concepts in a "
+        f"cell's metadata name lines of {model.title}: name your own.",
+        f"uv run run_all.py check {row}: this explains the first mistake, until there is none.",
         "uv run run_all.py report: this renews the generated pages. Then commit all of it.",
     ]

@@ -11,7 +11,7 @@ from rosetta.catalog import Catalog
 from rosetta.errors import RosettaError
 from rosetta.figures import spread
 from rosetta.kinds.train import BATCH
-from rosetta.measure import cells, keep
+from rosetta.measure import cells, keep, scripts
 from rosetta.measure.cells import PARTS, PHASES, milliseconds
 from rosetta.paths import RESULTS, ROOT, portable
 from rosetta.records import Point, Record
@@ -28,6 +28,9 @@ HEADINGS = {
     "loading": "Loading data",
     "cluster": "Workers of a cluster",
 }
+
+PROGRAMS = {"fastest": "fastest", "sweep": "phases"}  # by measurement: below programs/, a file each framework may have
+UNWRITTEN = "not written"
 
 Group = list[Record]  # of one machine, task and setting, in the catalog's order
 Make = Callable[[Task, Group], list[str]]  # a table and the words below it; nothing where nothing is known
@@ -78,7 +81,8 @@ def _lines(heading: list[str], lines: Callable[[list[Point]], list[list[str]]], 
     """A table of the same columns whatever the task. heading: after the row's title. lines: of a record. words: below it."""
 
     def make(task: Task, group: Group) -> list[str]:
-        body = [[_title(record), *line] for record in group for line in lines(record.points)]
+        unwritten = [[UNWRITTEN, *[""] * (len(heading) - 1)]]
+        body = [[_title(each), *line] for each in group for line in (lines(each.points) if each.points else unwritten)]
         return [markdown.table(["", *heading], body), words(group)]
 
     return make
@@ -166,6 +170,7 @@ class Tables:
         several, parts = len({record.task for record in chosen}) > 1, []
         for (_, key, _), members in groupby(chosen, key=_setting):
             group, task = list(members), self.catalog.task(key)
+            group += self._unwritten(what, group)
             with _points_of(f"{records.path(group[0], self.results).parent}/"):
                 made = make(task, group)
             if made and several:
@@ -174,6 +179,16 @@ class Tables:
                 parts.append(_given(group[0].changed) + ":")
             parts += made
         return "\n\n".join(parts)
+
+    def _unwritten(self, what: str, group: Group) -> Group:
+        """Records without points, of rows that were not measured because their framework has no program for it."""
+        measured = {record.full_name for record in group}
+        rows = [row for row in self.catalog.rows(group[0].task) if row.full_name not in measured]
+        return [
+            group[0].model_copy(update=row.model_dump(include={"framework", "variant", "title"}) | {"points": []})
+            for row in rows
+            if what in PROGRAMS and not scripts.program(PROGRAMS[what], row).is_file()
+        ]
 
     def _limits(self, task: Task, group: Group) -> list[str]:
         """Where a step's time goes with all processors, beside what these do in a plain matrix product."""
@@ -239,6 +254,8 @@ def _sweep(task: Task, group: Group) -> list[str]:
         return []
     for record in group:
         by_threads = [_phases(record, number, batch) for number in threads]
+        if not record.points:
+            body.append([_title(record), UNWRITTEN, *[""] * (len(threads) * len(PHASES))])
         if not any(by_threads):
             continue
         figures = [milliseconds(phases[phase]) if phases else "" for phases in by_threads for phase in PHASES]

@@ -1,9 +1,10 @@
 """Tables in pages that are written by hand. The name of a block says what stands in it:
 
 ``fastest 10 MACHINE/TASK/COLUMN``: the rows of a column that took least; ``rows MACHINE/TASK/COLUMN ROW ...``: these rows;
-``environments``: what each holds and takes; ``builds``: the same of their builds for GPUs; ``choices``: which of these a card gets.
+``frameworks``: all of them; ``environments``: what each holds and takes; ``builds``: the same of their builds for GPUs; ``choices``: which of these a card gets.
 """
 
+import textwrap
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -45,6 +46,8 @@ def make(catalog: Catalog) -> dict[Path, str]:
 
 def _table(name: str, catalog: Catalog, columns: Columns, base: Path) -> str:
     match name.split():
+        case ["frameworks"]:
+            return _frameworks(catalog)
         case ["environments"]:
             return _environments(catalog)
         case ["builds"]:
@@ -71,6 +74,17 @@ def _rows(columns: Columns, folder: str, fastest: int | None, names: list[str], 
     table = tables.overview(shown, columns=[column])
     about, *sources = map(markdown.wrapped, (markdown.escape(column.about()), *tables.sources(shown)))
     return "\n\n".join([about, render(table, RESULTS, base), *sources])
+
+
+def _frameworks(catalog: Catalog) -> str:
+    """Their titles: those that are developed, and those that have ended."""
+    there = [catalog.frameworks[key] for key in dict.fromkeys(row.framework for row in catalog.rows())]
+    groups = {
+        "of today": [each for each in there if not each.retired],
+        "ended": [each for each in there if each.retired],
+    }
+    lines = [f"- {name}: {', '.join(markdown.escape(each.title) for each in group)}" for name, group in groups.items()]
+    return "\n".join(textwrap.fill(line, markdown.WIDTH, subsequent_indent="  ") for line in lines)
 
 
 def _environments(catalog: Catalog) -> str:

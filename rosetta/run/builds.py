@@ -53,6 +53,13 @@ class Build(Strict):
         return None
 
 
+def told(builds: dict[str, Build], without: dict[str, str], imports: Sequence[str]) -> bool:
+    """Whether an environment says what a GPU is to a notebook with these imports: a build has code for it, or why none has."""
+    return bool({module.partition(".")[0] for module in imports} & set(without)) or any(
+        build.codes(imports) for build in builds.values()
+    )
+
+
 def choose(builds: dict[str, Build], without: dict[str, str], imports: Sequence[str], gpus: Iterable[Gpu]) -> str:
     """The name of the first build that computes on all of these GPUs for a notebook with these imports.
 

@@ -149,14 +149,9 @@ class Environment:
         brought = {} if self.build else self.recipe.brought
         return {name: package for name, package in brought.items() if shutil.which(name) is None}
 
-    def is_locked(self) -> bool:
-        """Whether there is a lock, where packages are asked for."""
-        asked, lock = (files.text(file) for file in self.requirements)
-        return "==" in lock or not any(line.partition("#")[0].strip() for line in asked.splitlines())
-
     def obstacle(self) -> str | None:
         """Why it cannot be made on this machine, in one line; None where nothing stands in the way."""
-        if not self.is_locked():
+        if not installer.is_locked(*self.requirements):
             return f"environment {self.title} has packages that are not locked: run_all.py env {self._asked} --lock"
         missing = [program for program in self.recipe.needs if shutil.which(program) is None]
         if os.name == "nt":  # a script cannot stand for a program there

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection
 from contextlib import suppress
 from pathlib import Path
 
+from rosetta import files
 from rosetta.run.guard import guarded
 from rosetta.run.processes import kill_tree
 
@@ -47,6 +48,13 @@ def reason(log: str) -> str:
     lines = [line.strip() for line in log.splitlines() if line.strip()]
     first = next((number for number, line in enumerate(lines) if line.startswith(("error", "×"))), len(lines) - 1)
     return " ".join(line.strip("×├─▶╰│ ") for line in lines[first:])[:400]
+
+
+def is_locked(asked: Path, lock: Path) -> bool:
+    """Whether there is a lock, where packages are asked for."""
+    return "==" in files.text(lock) or not any(
+        line.partition("#")[0].strip() for line in files.text(asked).splitlines()
+    )
 
 
 def end_leftovers(folder: Path) -> None:

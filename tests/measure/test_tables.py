@@ -85,6 +85,16 @@ def test_sweeps(tmp_path):
     assert tables["limits"].count("| 50% | 110% | -60% |") == 1
 
 
+def test_row_without_a_program_is_not_written(tmp_path, monkeypatch):
+    first, second = ROWS
+    monkeypatch.setattr(scripts, "PROGRAMS", tmp_path)
+    tables = made([measured("fastest", pair("fastest")), measured("sweep", swept(1, 0.2))], tmp_path)
+    for name, columns in (("fastest", 3), ("sweep", 4)):
+        assert f"| {second.title} | not written |{'  |' * (columns - 1)}\n" in tables[name]
+        assert f"| {first.title} | not written |" not in tables[name], "what was measured stays"
+    assert "not written" not in tables["points"] + tables["limits"]
+
+
 def test_starts_harness_lessons_and_machines(tmp_path):
     seconds = zip(cells.PARTS, (1, 2, 3, 4, 5, 0.5))
     parts = [Point(at={"part": part}, values=[value]) for part, value in seconds]

@@ -9,8 +9,10 @@ from pathlib import Path
 import nbformat
 
 from rosetta import files
+from rosetta.kinds import KINDS
 from rosetta.paths import ROOT
 from rosetta.records import Record
+from tests.standin import in_order
 
 CELLS = {
     "parameters": "EPOCHS, BATCHSIZE, LR, SEED, N_TRAIN, N_TEST = 2, 4, 0.1, 0, 40, 10",
@@ -92,9 +94,7 @@ class Toy:
         for name, text in FILES.items():
             (root / name).parent.mkdir(parents=True, exist_ok=True)
             (root / name).write_text(text)
-        cells = [nbformat.v4.new_code_cell(code.strip(), metadata={"tags": [role]}) for role, code in CELLS.items()]
-        kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
-        notebook = nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernelspec})
+        notebook = in_order("Toy", KINDS["train"], list(CELLS.items()))
         for name in ("toy", "bare"):
             nbformat.write(notebook, root / "notebooks" / "slope" / f"{name}.ipynb")
 

@@ -200,12 +200,6 @@ def test_pages_of_tasks_of_every_kind(standin):
         ]
 
 
-def test_notebook_that_breaks_the_contract_is_named(tmp_path):
-    nbformat.write(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("1")]), tmp_path / "x.ipynb")
-    with pytest.raises(RosettaError, match="x.ipynb has not one code cell for each of parameters"):
-        programs.notebook(tmp_path / "x.ipynb", KINDS["train"])
-
-
 def test_constants_are_linked_and_nothing_else():
     (line,) = highlight.lines("LR = 'LR' + x.LR  # LR <b>", {"LR"}, "page.html")
     assert line.count('href="page.html#LR"') == 2 and "&lt;b&gt;" in line and "<b>" not in line

@@ -1,0 +1,144 @@
+"""What adds a framework, piece by piece; ``test_toys.py`` adds one to a checkout."""
+
+import re
+import shutil
+from types import SimpleNamespace
+
+import pytest
+from packaging.specifiers import SpecifierSet
+
+from rosetta import catalog, tasks
+from rosetta.adding import costs, figures, locking, scaffold
+from rosetta.errors import RosettaError
+from rosetta.kinds.train import TrainMetrics
+from rosetta.paths import CATALOG, NOTEBOOKS
+from rosetta.tasks import Cost
+from tests.standin import one_line
+
+KNOWN = catalog.load()
+TASK = KNOWN.task("cifar10_cnn")
+TRIED = "environments/*/environment.toml", "notebooks/*/*.ipynb", "catalog.toml"
+
+
+@pytest.mark.parametrize(
+    "arguments, said",
+    [
+        (("Torch", None, None, None), "Torch cannot be a framework's name: use small letters, digits and _"),
+        (("class", None, None, None), "class cannot be a framework's name"),
+        (("a-b", None, None, None), "a-b cannot be a framework's name"),
+        (("../x", None, None, None), "../x cannot be a framework's name"),
+        (("pytorch", None, None, None), f"the name pytorch is taken: there is notebooks/{TASK.key}/pytorch.ipynb"),
+        (("one", "nonesuch", None, None), "unknown task nonesuch; there are: "),
+        (("one", None, "pytroch", None), "unknown framework pytroch; did you mean pytorch?"),
+        (("one", None, "pytorch[fast]", None), "unknown variant pytorch[fast]; "),
+        (("one", None, None, "../elsewhere"), "--environment ../elsewhere is no name of a folder below environments/"),
+    ],
+)
+def test_bad_input_is_one_line_and_writes_nothing(arguments, said):
+    def there():
+        return {file: file.stat().st_mtime_ns for place in TRIED for file in CATALOG.parent.glob(place)}
+
+    before = there()
+    with pytest.raises(RosettaError) as error:
+        scaffold.new(*arguments)
+    assert one_line(str(error.value)).startswith(said) and there() == before
+
+
+def test_environment_that_is_there_is_shared_and_stays(standin):
+    folder = standin.root / "environments" / "test"
+    before = {file.name: file.read_text() for file in folder.iterdir()}
+    done = standin.call("new", "one", "--like", "good", "--environment", "test", own_python=False)
+    assert done.returncode == 0 and "environments/test/: shared with the rows that it has" in done.stdout, done.stderr
+    assert {file.name: file.read_text() for file in folder.iterdir()} == before
+    assert standin.path("one").read_text() == standin.path("good").read_text().replace('"# good"', '"# one"', 1)
+    assert [line for line in done.stdout.splitlines() if line.startswith("  5. uv run run_all.py check one: ")]
+    again = standin.call("new", "one", own_python=False)
+    assert again.returncode == 2 and "the name one is taken" in one_line(again.stderr)
+
+
+def test_packages_are_locked_installed_and_imported(standin):
+    """From the package index; a lock that is not there yet is told where the environment is asked for."""
+    standin.environment("tiny", "3.11", "# why\nsix   # small\n", "# Not locked yet\n")
+    standin.catalog(standin.entry("good", "tiny").replace('["numpy"]', '["six", "six.moves"]'))
+    listed = standin.call("list", own_python=False)
+    assert "packages that are not locked: run_all.py env tiny --lock" in " ".join(listed.stdout.split())
+    done = standin.call("env", "tiny", "--lock", own_python=False)
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"tiny: ready; imports six, six.moves; disk_gb = \S+, download_gb = \S+ \(written", done.stdout)
+    asked, locked, recipe = (
+        (standin.root / "environments" / "tiny" / name).read_text()
+        for name in ("requirements.in", "requirements.txt", "environment.toml")
+    )
+    assert re.fullmatch(r"# why\nsix==[\d.]+   # small\n", asked)
+    assert re.match(r"six==[\d.]+ \\\n    --hash=sha256:", locked) and "://" not in locked
+    assert recipe.startswith('python = "3.11"\n') and "\ndisk_gb = 0.0" in recipe and "\ndownload_gb = " in recipe
+    standin.environment("tiny", "3.11", "six\nno-such-package-of-ours\n", locked)
+    done = standin.call("env", "tiny", "--lock", own_python=False)
+    assert done.returncode == 1 and "tiny cannot be locked: " in one_line(done.stderr)
+    assert (standin.root / "environments" / "tiny" / "requirements.txt").read_text() == locked
+
+
+@pytest.mark.parametrize(
+    "line, pinned",
+    [
+        ("one\n", "one==1.2\n"),
+        ("one  # a comment\n", "one==1.2  # a comment\n"),
+        ("one[extra]>=1; sys_platform == 'linux'\n", 'one[extra]==1.2; sys_platform == "linux"\n'),
+        ("one==1.0\n", "one==1.0\n"),
+        ("other\n", "other\n"),
+        ("# one\n", "# one\n"),
+        ("-r more.in\n", "-r more.in\n"),
+    ],
+)
+def test_versions_are_written_where_none_is_asked_for(line, pinned):
+    assert locking._pinned(line, {"one": SpecifierSet("==1.2")}) == pinned
+
+
+@pytest.mark.parametrize("name", ["pytorch", "mlx", "flax[scan]", "new", "new[variant]"])
+def test_cost_is_written_into_its_line_and_the_rest_stays(name, tmp_path, monkeypatch):
+    monkeypatch.setattr(tasks, "NOTEBOOKS", tmp_path)
+    shutil.copytree(NOTEBOOKS / TASK.key, tmp_path / TASK.key, ignore=shutil.ignore_patterns("*.ipynb"))
+    file, row = tmp_path / TASK.key / "task.toml", SimpleNamespace(name=name, facts=TASK.facts(name))
+    before = file.read_text().splitlines()
+    assert costs.write(TASK, row, Cost(start_s=123, item_ms=45.5))
+    after = file.read_text().splitlines()
+    assert [line for line in after if line not in before][0].count("cost = { start_s = 123, item_ms = 45.5 }") == 1
+    assert len([line for line in before if line not in after]) == (0 if name.startswith("new") else 1)
+    facts = tasks.load(tmp_path / TASK.key).facts(name)
+    assert facts.cost.start_s == 123 and facts.model_dump(exclude={"cost"}) == row.facts.model_dump(exclude={"cost"})
+    row.facts = facts
+    assert not costs.write(TASK, row, Cost(start_s=100, item_ms=60)), "near enough"
+
+
+def test_cost_of_a_run():
+    plan = SimpleNamespace(kind=TASK.kind, constants={"EPOCHS": 2, "N_TRAIN": 640, "N_TEST": 300})
+    metrics = TrainMetrics(examples_per_s=100, wall_s=20)
+    assert costs.measured(plan, SimpleNamespace(metrics=metrics)) == Cost(start_s=6.2, item_ms=10)
+
+
+GOOD = {"accuracy": 0.5, "loss": [2.0, 1.5], "epoch_s": [1, 1], "epoch_accuracy": [0.25, 0.5]}
+
+
+@pytest.mark.parametrize(
+    "wrong, said",
+    [
+        ({}, None),
+        ({"parameters": 7}, "it reports 7 parameters, and those of this task are "),
+        ({"data_s": 0}, "there is no data_s: "),
+        ({"accuracy": 0.505, "epoch_accuracy": [0.25, 0.505]}, "its accuracy is 50.500 of 100 test examples"),
+        ({"epoch_accuracy": []}, "0 of 2 epochs were tested: log.epoch takes evaluate as well"),
+        ({"epoch_accuracy": [0.25, 0.4]}, "the test after the last epoch found 0.4000, the one at the end 0.5000: "),
+        ({"loss": [2.0, 2.0]}, "the loss of its epochs does not fall: 2.0000, 2.0000"),
+    ],
+)
+def test_figures_that_cannot_be_true_are_told(wrong, said):
+    usual = GOOD | TASK.expected() | dict.fromkeys(TASK.kind.timed.values(), 1)
+    record = SimpleNamespace(
+        metrics=TrainMetrics(**usual | wrong),
+        params={"EPOCHS": 2, "N_TRAIN": 640, "N_TEST": 100},
+        dataset=SimpleNamespace(sizes={"train": 640, "test": 100}),
+    )
+    told = list(figures.troubles(record, TASK))
+    assert len(told) == bool(said) and (not said or one_line(told[0]).startswith(said))
+    record.dataset.sizes = {"train": 50000, "test": 100}
+    assert "N_TRAIN and N_TEST go to the loader" in " ".join(figures.troubles(record, TASK))
