@@ -57,7 +57,7 @@ def test_good_run_leaves_record_notebook_and_table(standin):
     assert metrics["wall_s"] > metrics["train_s"] and metrics["data_s"] > 0
     assert metrics["peak_rss"] > 10 * 2**20 and metrics["peak_gpu_memory"] is None
     executed = nbformat.read(standin.column() / record["notebook"]["executed"], as_version=4)
-    assert "injected-parameters" in executed.cells[2].metadata.tags
+    assert "injected-parameters" in executed.cells[3].metadata.tags
     assert "SYNTHETIC data" in standin.table() and "50.00 %" in standin.table()
     log = (standin.column() / "good.log").read_text()
     assert "epoch 1/1" in log and "Fatal" not in log and "Traceback" not in log

@@ -176,30 +176,46 @@ def test_told_by_doctor_and_compared(toy, ran):
 
 
 def test_new_framework_is_checked_to_its_first_mistake_and_its_cost_is_written(toy):
-    """The entry is still a placeholder; then all is well but for a notebook that takes no step; then all is well."""
-    row, catalog, file = (
-        f"toy_train/{NEW}",
-        toy.root / "catalog.toml",
-        toy.root / "notebooks" / "toy_train" / "task.toml",
-    )
-    done = toy.call("check", row)
-    assert (
-        done.returncode == 1 and f"  contract  FAILED  catalog.toml: frameworks.{NEW}.homepage is still" in done.stdout
-    )
-    entry = catalog.read_text()
-    catalog.write_text(entry.replace("released = 0", "released = 2020").replace("example.org", "example.com"))
+    """A placeholder, an environment that says nothing of a GPU, a notebook that takes no step; then all is well."""
+    row, task = f"toy_train/{NEW}", toy.root / "notebooks" / "toy_train" / "task.toml"
+    mistakes = [
+        (
+            toy.root / "catalog.toml",
+            "example.org",
+            "example.com",
+            f"contract  FAILED  catalog.toml: frameworks.{NEW}.homepage",
+        ),
+        (
+            toy.root / "catalog.toml",
+            "released = 0",
+            "released = 2020",
+            f"contract  FAILED  catalog.toml: frameworks.{NEW}.rel",
+        ),
+        (
+            toy.root / "environments" / NEW / "environment.toml",
+            NEW,
+            "numpy",
+            "does not say what a GPU is to numpy: give",
+        ),
+        (
+            toy.path(NEW, "toy_train"),
+            "2.0 for",
+            "step(x, y) for",
+            "smoke     FAILED  the loss of its epochs does not fall",
+        ),
+    ]
     notebook = toy.path(NEW, "toy_train")
-    good = notebook.read_text()
-    notebook.write_text(good.replace("step(x, y) for", "2.0 for"))
-    done = toy.call("check", row)
-    assert done.returncode == 1 and "  smoke     FAILED  the loss of its epochs does not fall: 2.0" in done.stdout
-    notebook.write_text(good)
-    before = file.read_text()
+    notebook.write_text(notebook.read_text().replace("step(x, y) for", "2.0 for"))
+    for file, before, after, said in mistakes:
+        done = toy.call("check", row)
+        assert done.returncode == 1 and said in done.stdout and done.stdout.count("FAILED") == 1, done.stdout
+        file.write_text(file.read_text().replace(before, after))
+    before = task.read_text()
     done = toy.call("check", row)
     assert done.returncode == 0, done.stdout + done.stderr
     assert re.findall(r"^  (\w+) +ok  ", done.stdout, re.MULTILINE) == STEPS
-    assert f"{NEW} = {{ cost = {{ start_s = " in file.read_text().removeprefix(before.rstrip("\n"))
-    assert not list(toy.root.rglob("results*.md")), "the results folder stays as it is"
+    assert task.read_text().startswith(before) and f"{NEW} = {{ cost = {{ start_s = " in task.read_text()
+    assert not list(toy.root.glob("results*")), "there is no results folder, nor a page"
 
 
 def test_runner_is_as_it_was(toy):

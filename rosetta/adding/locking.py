@@ -58,7 +58,8 @@ def lock(environment: Environment, tell: Tell) -> float:
     flags = [flag.replace("{python}", str(interpreters.find(version) or version)) for flag in flags]
     brought = "" if environment.build else "\n".join(environment.recipe.brought.values())
     flags += [asked.name, *(["-"] if brought else [])]
-    here = default_environment() | {"python_version": version, "python_full_version": f"{version}.0"}
+    newest = f"{version}.99"
+    here = default_environment() | {"python_version": version, "python_full_version": newest}
     with TemporaryDirectory(prefix="rosetta-") as folder:
         new, files_of = Path(folder) / locked.name, Path(folder) / "pylock.toml"
         new.write_text(files.text(locked), encoding="utf-8")
