@@ -1,4 +1,4 @@
-"""Runs every notebook that this machine can run and writes results.md. ``uv run run_all.py --help`` tells the rest."""
+"""Runs every notebook that this machine can run and writes their tables. ``uv run run_all.py --help`` tells the rest."""
 
 import sys
 

@@ -30,6 +30,7 @@ from rosetta.options import (
     RepositoryOption,
     SeedOption,
     SetOption,
+    ShownOption,
     SyntheticOption,
     TaskOption,
     TestOption,
@@ -91,7 +92,7 @@ def run(
     ] = None,
     cluster: ClusterOption = None,
 ) -> None:
-    """Run notebooks, one child process each, and write results.md."""
+    """Run notebooks, one child process each, and write records and tables."""
     from rosetta import files, running
     from rosetta.batch.journal import Order
 
@@ -180,10 +181,10 @@ def env(
 
 @app.command()
 def report(
-    out: OutOption = None,
+    out: ShownOption = None,
     pictures: Annotated[bool, typer.Option("--pictures", help="Draw the pictures of the results anew, too.")] = False,
 ) -> None:
-    """Write results.md, its pages and the tables in other pages from what earlier commands have kept."""
+    """Write the pages of a results folder anew; of the committed one results.md and the tables in other pages, too."""
     from rosetta import commands
 
     commands.write_report(out, pictures, typer.main.get_command(app))
@@ -216,7 +217,7 @@ def site(
         Path,
         typer.Option(file_okay=False, metavar="DIR", help="Where to write it; an earlier site there is replaced."),
     ] = Path("site"),
-    out: OutOption = None,
+    out: ShownOption = None,
     repository: RepositoryOption = None,
     branch: BranchOption = None,
 ) -> None:

@@ -13,7 +13,7 @@ from rosetta.compare import changes, sources
 from rosetta.compare.comparison import FACTOR, WORSE, compare
 from rosetta.errors import RosettaError
 from rosetta.extras import needs_extra
-from rosetta.options import assignments, results_folder
+from rosetta.options import assignments, shown_folder
 from rosetta.paths import RESULTS, ROOT, portable
 from rosetta.report import pages, pictures, written
 from rosetta.run import environments, machine
@@ -77,7 +77,7 @@ def write_report(out: Path | None, draw: bool, command_line) -> None:
     from rosetta.measure.tables import Tables  # here, because these bring NumPy
     from rosetta.verify import page
 
-    known, results = catalog.load(), results_folder(out)
+    known, results = catalog.load(), shown_folder(out)
     files = []
     if draw:
         with needs_extra("report --pictures"):
@@ -96,7 +96,7 @@ def write_site(to: Path, out: Path | None, repository: str | None, branch: str |
     with needs_extra("site"):
         from rosetta.site import build
     started = time.perf_counter()
-    first = build.write(to.absolute(), results_folder(out), repository, branch)
+    first = build.write(to.absolute(), shown_folder(out), repository, branch)
     print(f"{portable(str(first))}, in {time.perf_counter() - started:.1f} s")
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from rosetta.errors import RosettaError
-from rosetta.paths import DATA, RESULTS, SYNTHETIC
+from rosetta.paths import DATA, RESULTS, RUNS, SYNTHETIC
 
 Names = Annotated[
     list[str] | None,
@@ -50,7 +50,16 @@ BuildOption = Annotated[
     ),
 ]
 OutOption = Annotated[
-    Path | None, typer.Option(help="Folder for records, executed notebooks and results.md, instead of results/.")
+    Path | None,
+    typer.Option(
+        metavar="DIR",
+        help="Folder for records, executed notebooks and tables; runs, which git ignores, when not given. "
+        "results renews the committed ones.",
+    ),
+]
+ShownOption = Annotated[
+    Path | None,
+    typer.Option("--out", metavar="DIR", help="Folder of the records; results, the committed ones, when not given."),
 ]
 DataOption = Annotated[
     Path | None, typer.Option(help="Folder with the extracted data set, instead of ROSETTA_DATA or the cache.")
@@ -111,8 +120,18 @@ SeedOption = Annotated[int | None, typer.Option(min=0, help="Instead of the task
 
 
 def results_folder(out: Path | None) -> Path:
-    """The folder that ``--out`` names, or that of the checkout."""
-    return out.absolute() if out else RESULTS
+    """The folder into which a command writes: the one that ``--out`` names, or ``runs``."""
+    return (out or RUNS).absolute()
+
+
+def about(folder: Path) -> str:
+    """What is to be known of a folder that a command has written into, in brackets; nothing of one that the user named."""
+    return f" (git ignores {RUNS.name}/; --out {RESULTS.name} renews what is committed)" if folder == RUNS else ""
+
+
+def shown_folder(out: Path | None) -> Path:
+    """The folder whose records a command shows: the one that ``--out`` names, or the committed ``results``."""
+    return (out or RESULTS).absolute()
 
 
 def assignments(option: str, texts: list[str], form: str = "NAME=VALUE") -> dict[str, str]:

@@ -9,7 +9,8 @@ ROOT = Path(__file__).resolve().parent.parent
 COMMON = ROOT / "common"
 NOTEBOOKS = ROOT / "notebooks"
 ENVIRONMENTS = ROOT / "environments"
-RESULTS = ROOT / "results"
+RESULTS = ROOT / "results"  # committed: written only where a command names it
+RUNS = ROOT / "runs"  # of the user's own commands; git ignores it
 CATALOG = ROOT / "catalog.toml"
 # Calls git on this checkout alone: a copy without a repository of its own may lie in another one
 GIT = ("git", "-C", str(ROOT), f"--git-dir={ROOT / '.git'}", f"--work-tree={ROOT}")

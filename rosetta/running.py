@@ -15,7 +15,7 @@ from rosetta.batch.screen import STYLES, Screen
 from rosetta.compare import changes
 from rosetta.compare.comparison import compare
 from rosetta.errors import RosettaError
-from rosetta.options import results_folder
+from rosetta.options import about, results_folder
 from rosetta.paths import portable
 from rosetta.plan import Plan, content
 from rosetta.records import Record
@@ -202,5 +202,5 @@ def _summary(done: list[Record], batch: Batch, page: Path | None, console: Conso
     for trouble in batch.troubles:
         console.say(trouble, "red")
     succeeded = sum(record.status == "ok" for record in done)
-    table = f"; table: {portable(str(page))}" if page else ""
+    table = f"; table: {portable(str(page))}{about(batch.results)}" if page else ""
     console.say(f"{succeeded} of {len(done)} runs ok{table}")

@@ -14,8 +14,8 @@ from rosetta import records
 from rosetta.errors import RosettaError
 from rosetta.measure import keep, scripts
 from rosetta.measure.turns import timed
-from rosetta.options import numbers
-from rosetta.paths import RESULTS, ROOT
+from rosetta.options import numbers, results_folder
+from rosetta.paths import ROOT
 from rosetta.records import Point
 from rosetta.run.machine import describe
 
@@ -56,7 +56,7 @@ def cluster(workers: str, runs: int, seconds: float, out: Path | None) -> int:
         overhead_s = number * took_s / runs - seconds
         print(f"{number:>7}{took_s:>10.1f}{first_s / (number * took_s):>12.3f}{overhead_s:>19.2f}", flush=True)
         at = {"workers": number, "runs": runs, "seconds": seconds}
-        keep.machine("cluster", machine, [Point(at=at, values=[took_s])], out or RESULTS)
+        keep.machine("cluster", machine, [Point(at=at, values=[took_s])], results_folder(out))
     return 0
 
 

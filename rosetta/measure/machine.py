@@ -13,7 +13,7 @@ from rosetta.figures import spread
 from rosetta.kinds.train import BATCH
 from rosetta.measure import keep
 from rosetta.measure.turns import by_turns, timed
-from rosetta.paths import RESULTS
+from rosetta.options import results_folder
 from rosetta.records import Point
 from rosetta.run.machine import describe
 
@@ -22,7 +22,7 @@ def floor(size: int, repeats: int, out: Path | None) -> int:
     """The speed of NumPy's FP32 product of two square matrices, and what it makes of a step of every task."""
     machine = describe()
     point = Point(at={"size": size}, values=[_matmul(size) for _ in range(repeats)], unit="FLOP/s")
-    keep.machine("floor", machine, [point], out or RESULTS)
+    keep.machine("floor", machine, [point], results_folder(out))
     print(f"matrix product: {point.sample.high / 1e9:.0f} GFLOP/s with {machine.cores} processors")
     for key, task in catalog.load().tasks.items():
         flop = task.kind.trains and task.step_flop(task.constants()[BATCH])
@@ -50,5 +50,5 @@ def loading(repeats: int, data_dir: Path | None, out: Path | None) -> int:
         print(f"{name:<12} {spread(points[-1].sample, 3)} s")
     if not points:
         raise RosettaError("no task has data to load")
-    keep.machine("loading", describe(), points, out or RESULTS)
+    keep.machine("loading", describe(), points, results_folder(out))
     return 0

@@ -36,7 +36,7 @@ def verify(
     gpus: GpusOption = None,
     jobs: JobsOption = None,
 ) -> None:
-    """Prove that notebooks are the same network: level by level against the reference in NumPy; writes results/conformance/."""
+    """Prove that notebooks are the same network: level by level against the reference in NumPy."""
     from rosetta.verify import command
 
     options = command.Options(task, data_dir, synthetic, out, python or [], build or [], gpus, jobs)
@@ -58,7 +58,7 @@ def crossload(
     gpus: GpusOption = None,
     jobs: JobsOption = None,
 ) -> None:
-    """Let rows of a task evaluate each other's trained weights, all by all; writes results/conformance/."""
+    """Let rows of a task evaluate each other's trained weights, all by all."""
     from rosetta.verify import command
 
     options = command.Options(task, data_dir, synthetic, out, python or [], build or [], gpus, jobs)

@@ -12,6 +12,7 @@ from rosetta import catalog, data, plan
 from rosetta.batch.workers import Workers
 from rosetta.catalog import Row
 from rosetta.errors import RosettaError
+from rosetta.options import about, results_folder
 from rosetta.paths import RESULTS, portable
 from rosetta.run import devices
 from rosetta.run.kernels import chosen
@@ -49,16 +50,17 @@ def verify(names: list[str], options: Options, every: bool = False, drawn: int =
         conformance.write(setting.reports[row.task], setting.results, row.task)
         head = f"[{len(verified)}/{len(due)}] {setting.catalog.label(row)}: "
         setting.console.print(_line(head, found, setting.tasks[row.task].kind_name), soft_wrap=True)
-    written = [portable(str(page.write(setting.catalog, key, setting.results))) for key in setting.reports]
+    written = ""
     for key, task in setting.tasks.items():
         if lines := [(row, verified[row.full_name]) for row in due if row.task == key]:
             setting.console.print(_table(task.kind_name, lines))
+            written += f"; {setting.page(key)}"
     passed, since = len(kept) + sum(found.passed for found in verified.values()), ""
     if kept:
         first = min(found.verified for found in kept.values())
         since = f" ({len(kept)} unchanged since {first:%Y-%m-%d}, {len(due)} verified now)"
     on = "SYNTHETIC" if options.synthetic else "real"
-    setting.note(f"{passed} of {len(setting.rows)} rows pass all levels{since} on {on} data; {', '.join(written)}")
+    setting.note(f"{passed} of {len(setting.rows)} rows pass all levels{since} on {on} data{written}")
     return 0 if all(found.passed or found.skipped and not names for found in verified.values()) else 1
 
 
@@ -80,8 +82,8 @@ def crossload(names: list[str], sizes: dict[str, int | None], options: Options) 
     matrix = cross.make(setting.rows, task, setting.bench, setting.note, synthetic=options.synthetic, sizes=given)
     setting.reports[task.key].matrix = matrix
     conformance.write(setting.reports[task.key], setting.results, task.key)
-    written = portable(str(page.write(setting.catalog, task.key, setting.results)))
-    setting.note(f"{'all agree' if matrix.passed else 'NOT all agree'} within {cross.ALLOWED} examples; {written}")
+    agree = "all agree" if matrix.passed else "NOT all agree"
+    setting.note(f"{agree} within {cross.ALLOWED} examples; {setting.page(task.key)}")
     return 0 if matrix.passed else 1
 
 
@@ -91,7 +93,7 @@ class Setting:
     def __init__(self, names: list[str], options: Options):
         self.catalog, self.options, self.console = catalog.load(), options, Console()
         self.rows = self.catalog.select(names, options.task)
-        self.results = options.out.absolute() if options.out else RESULTS
+        self.results = results_folder(options.out)
         self.tasks = {row.task: self.catalog.task(row.task) for row in self.rows}
         self.reports = {key: conformance.read(self.results, key) for key in self.tasks}
         if not options.synthetic:
@@ -115,16 +117,23 @@ class Setting:
         return row, conformance.verify(row, probe, reference, self.digests[row.full_name], self.gpu)
 
     def unchanged(self, drawn: int) -> dict[str, Conformance]:
-        """The rows that have passed as they are today, by their full names, without some that are drawn at random."""
-        found = [line for report in self.reports.values() for line in report.rows]
-        kept = {
-            line.full_name: line for line in found if line.passed and line.digest == self.digests.get(line.full_name)
-        }
+        """The rows that have passed as they are today, by their full names, without some that are drawn at random.
+
+        What is committed counts, too, unless the user has named a folder.
+        """
+        committed = [] if self.options.out else [conformance.read(RESULTS, key) for key in self.tasks]
+        found = [line for report in (*committed, *self.reports.values()) for line in report.rows]
+        latest = {line.full_name: line for line in sorted(found, key=lambda line: line.verified)}
+        kept = {name: line for name, line in latest.items() if line.passed and line.digest == self.digests.get(name)}
         seed = int(os.environ.get("ROSETTA_SEED") or random.randrange(10**6))
         chosen = random.Random(seed).sample(list(kept), min(drawn, len(kept)))
         if chosen:
             self.note(f"drawn with seed {seed}: {', '.join(chosen)}")
         return {name: line for name, line in kept.items() if name not in chosen}
+
+    def page(self, task: str) -> str:
+        """Writes a task's page anew; where it lies, for the user."""
+        return portable(str(page.write(self.catalog, task, self.results))) + about(self.results)
 
     def note(self, line: str) -> None:
         self.console.say(line)

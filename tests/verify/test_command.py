@@ -1,6 +1,7 @@
 """``run_all.py verify`` and ``crossload`` on a stand-in checkout whose "framework" is NumPy."""
 
 import json
+import shutil
 import signal
 import subprocess
 import time
@@ -61,6 +62,13 @@ def test_row_that_is_the_reference_passes(standin):
     assert [finding["level"] for finding in row["findings"]] == [1, 2, 3, 4, 5]
     assert row["synthetic"] and row["machine"]["name"] == "test-machine" and row["versions"]["numpy"]
     assert f"**1 of {len(FAULTS)} rows pass all 5 levels**, on SYNTHETIC data" in page(standin)
+
+    # What is committed counts, unless the user names a folder
+    shutil.move(standin.out, standin.root / "results")
+    standin.catalog(standin.entry("same"))
+    done = standin.call("verify", "--synthetic")
+    assert "1 of 1 rows pass all levels (1 unchanged since" in done.stdout, done.stdout + done.stderr
+    assert not (standin.root / "runs" / "conformance").exists()
 
 
 @pytest.mark.long
