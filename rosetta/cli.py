@@ -134,6 +134,7 @@ app.command()(proving.verify)
 app.command()(proving.crossload)
 app.command()(adding.new)
 app.command()(adding.check)
+app.command()(adding.upgrade)
 
 
 @app.command("list")
