@@ -4,8 +4,8 @@ import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from rosetta import files
 from rosetta.errors import RosettaError
-from rosetta.files import write_atomically
 
 BLOCK = re.compile(r"(?P<begin>\[//\]: # \((?P<name>(?!end\))[^()\n]+)\)\n).*?(?P<end>\[//\]: # \(end\))", re.DOTALL)
 
@@ -30,5 +30,5 @@ def fill(text: str, tables: Tables) -> str:
 
 def write(page: Path, tables: Tables) -> Path:
     """Fill the blocks of a page; returns its path."""
-    write_atomically(page, fill(page.read_text(encoding="utf-8"), tables))
+    files.write_atomically(page, fill(page.read_text(encoding="utf-8"), tables))
     return page

@@ -137,11 +137,6 @@ def test_commands_exist(page, command_line):
         command_line.main(cli.completed(arguments), standalone_mode=False)
 
 
-def test_the_page_of_commands_is_that_of_the_command_line():
-    page = manual.PAGE.read_text(encoding="utf-8")
-    assert blocks.fill(page, {"commands": lambda: manual.text(typer.main.get_command(cli.app))}) == page
-
-
 def test_the_readme_shows_lines_of_the_notebooks():
     code = "\n".join(cell.source for path in NOTEBOOKS for cell in nbformat.read(path, as_version=4).cells)
     lines = {line.strip() for line in code.splitlines()}

@@ -72,10 +72,10 @@ def _badges(catalog: Catalog, key: str, folder: Path) -> dict[str, Cell]:
     """By row, how many levels it passes."""
     levels = len(kinds.proof(catalog.task(key).kind_name).LEVELS)
     badges = {}
-    for row in conformance.read(folder, key).rows:
-        passed = sum(finding.passed for finding in row.findings)
-        way, badge = addresses.of_task("conformance", key), "good" if row.passed else "bad"
-        badges[row.name] = Cell(f"{passed} of {levels} levels", to=way, badge=badge)
+    for row, line in conformance_page.found(catalog, key, conformance.read(folder, key)):
+        passed = sum(finding.passed for finding in line.findings)
+        way, badge = addresses.of_task("conformance", key), "good" if line.passed else "bad"
+        badges[row.name] = Cell("stale" if line.stale else f"{passed} of {levels} levels", to=way, badge=badge)
     return badges
 
 

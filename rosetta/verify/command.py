@@ -133,7 +133,7 @@ class Setting:
 
     def page(self, task: str) -> str:
         """Writes a task's page anew; where it lies, for the user."""
-        return portable(str(page.write(self.catalog, task, self.results))) + about(self.results)
+        return portable(str(page.write(self.catalog, task, self.results, self.bench.kernels))) + about(self.results)
 
     def note(self, line: str) -> None:
         self.console.say(line)

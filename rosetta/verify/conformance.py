@@ -36,6 +36,7 @@ class Conformance(Named, Strict):
     synthetic: bool
     findings: list[Finding] = []  # one a level; none where the row was skipped
     skipped: str | None = None  # why this machine cannot run the row
+    stale: bool = Field(False, exclude=True)  # whether the row has changed since then
 
     @property
     def failed(self) -> list[Finding]:
@@ -43,7 +44,7 @@ class Conformance(Named, Strict):
 
     @property
     def passed(self) -> bool:
-        return bool(self.findings) and not self.failed
+        return bool(self.findings) and not self.failed and not self.stale
 
 
 class Report(Strict):

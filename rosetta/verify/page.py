@@ -7,8 +7,9 @@ from rosetta import files
 from rosetta.catalog import Catalog, Row
 from rosetta.markdown import escape, link, table
 from rosetta.paths import ROOT
-from rosetta.verify import conformance, cross
-from rosetta.verify.conformance import Conformance
+from rosetta.run.kernels import Kernels
+from rosetta.verify import conformance, cross, digest
+from rosetta.verify.conformance import Conformance, Report
 from rosetta.verify.kinds import proof
 from rosetta.verify.levels import UNITS, Finding
 
@@ -20,20 +21,30 @@ Does every notebook compute what the reference in NumPy does? `run_all.py verify
 A figure is the largest difference from the reference. "ok" means that the level passes and has no figure.
 """
 
+STALE = "the row has changed since it was verified on {:%Y-%m-%d}: `run_all.py verify` proves it again"
+
 Line = tuple[Row, Conformance]
 
 
-def write(catalog: Catalog, task: str, results: Path) -> Path:
-    """Write the page of a task below the results folder; returns its path."""
+def write(catalog: Catalog, task: str, results: Path, kernels: Kernels | None = None) -> Path:
+    """Write the page of a task below the results folder; returns its path. kernels: those of the environments by default."""
     target = results / "conformance" / f"{task}.md"
-    files.write_atomically(target, page(catalog, task, results))
+    files.write_atomically(target, page(catalog, task, results, kernels))
     return target
 
 
-def page(catalog: Catalog, task: str, results: Path) -> str:
-    report, known = conformance.read(results, task), catalog.task(task)
-    rows, verified = catalog.rows(task), {line.name: line for line in report.rows}
-    lines = [(row, verified[row.name]) for row in rows if row.name in verified]
+def found(catalog: Catalog, task: str, report: Report, kernels: Kernels | None = None) -> list[Line]:
+    """The rows of a task that were verified, in the catalog's order; those whose digest is another one today are stale."""
+    verified, known, kernels = {line.name: line for line in report.rows}, catalog.task(task), kernels or Kernels()
+    lines = [(row, verified[row.name]) for row in catalog.rows(task) if row.name in verified]
+    for row, line in lines:
+        line.stale = line.digest != digest.of(row, known, kernels, line.synthetic, line.machine.gpus)
+    return lines
+
+
+def page(catalog: Catalog, task: str, results: Path, kernels: Kernels | None = None) -> str:
+    report, known, rows = conformance.read(results, task), catalog.task(task), catalog.rows(task)
+    lines = found(catalog, task, report, kernels)
     parts = [
         f"# Conformance: {known.title}",
         INTRODUCTION.format(task=task, levels=link(LEVELS, results / "conformance")),
@@ -72,10 +83,11 @@ def headings(kind: str) -> list[str]:
 
 
 def cells(kind: str, row: Row, line: Conformance) -> list[str]:
-    """What the levels found, by column: "ok", a figure (with an asterisk where the tolerance is looser), or "FAILED"."""
-    findings = {finding.level: finding for finding in line.findings}
+    """What the levels found, by column: "ok", a figure (with an asterisk where the tolerance is looser), or "FAILED"; "stale"
+    where the row has changed since."""
+    findings = {} if line.stale else {finding.level: finding for finding in line.findings}
     return [
-        _cell(findings.get(level), quantity, row, "skipped" if line.skipped else "")
+        _cell(findings.get(level), quantity, row, "skipped" if line.skipped else "stale" if line.stale else "")
         for level, quantities in proof(kind).COLUMNS.items()
         for quantity in quantities or (None,)
     ]
@@ -124,8 +136,9 @@ def _failures(lines: list[Line], levels: dict[int, str]) -> list[str]:
         for finding in line.failed
     ]
     body += [[_title(row, line), "skipped", escape(line.skipped)] for row, line in lines if line.skipped]
+    body += [[_title(row, line), "stale", STALE.format(line.verified)] for row, line in lines if line.stale]
     heading = ["framework", "level", "reason"]
-    return ["## Failed or skipped", table(heading, body, figures=False)] if body else []
+    return ["## Failed, skipped or stale", table(heading, body, figures=False)] if body else []
 
 
 def _facts(of: Line) -> list[str]:

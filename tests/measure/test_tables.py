@@ -4,12 +4,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from rosetta import blocks, catalog, files, records
+from rosetta import blocks, catalog, files
 from rosetta.errors import RosettaError
 from rosetta.kinds.train import BATCH
 from rosetta.measure import cells, keep, lessons, scripts, sweep
-from rosetta.measure.tables import PAGE, WRITTEN, Tables
-from rosetta.paths import RESULTS
+from rosetta.measure.tables import Tables
 from rosetta.records import Dataset, Notebook, Point, Record
 from rosetta.run import devices
 
@@ -55,13 +54,6 @@ def swept(threads: int, step: float, size: int = SIZE) -> list[Point]:
 
 def made(every: list[Record], results) -> dict[str, str]:
     return {name: make() for name, make in Tables(KNOWN, every, results).blocks().items()}
-
-
-def test_committed_pages_hold_what_was_measured(tmp_path):
-    tables = Tables(KNOWN, [record for _, record in records.read_all(RESULTS)], RESULTS)
-    text = WRITTEN.read_text(encoding="utf-8")
-    assert blocks.names(text) and blocks.fill(text, tables.blocks()) == text, "run_all.py report fills it anew"
-    assert (RESULTS / PAGE).read_text(encoding="utf-8") == tables.text()
 
 
 def test_pairs_come_in_the_catalogs_order_by_setting(tmp_path):

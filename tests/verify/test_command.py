@@ -89,7 +89,7 @@ def test_rows_that_fail_are_named_and_the_others_kept(standin):
     assert "crashed" in reasons["segfault"][1] and "not saved" in reasons["forgets"][1]
     assert "diverged" in reasons["diverges"][4]
     assert set(reasons["swapped"]) == {3, 5} and reasons["swapped"][3].startswith("test probabilities differ")
-    assert "## Failed or skipped" in page(standin) and "**1 of" in page(standin)
+    assert "## Failed, skipped or stale" in page(standin) and "**1 of" in page(standin)
 
 
 @pytest.mark.long
