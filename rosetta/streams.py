@@ -4,6 +4,7 @@ import io
 import os
 import select
 import sys
+from functools import partial
 from typing import TextIO
 
 from rosetta.printable import printable
@@ -57,11 +58,12 @@ def keep_on() -> None:
             os.open(os.devnull, os.O_RDWR)
     encoding = {"encoding": getattr(sys.stdout, "encoding", "utf-8"), "errors": "backslashreplace"}
     direct = encoding | {"line_buffering": True, "write_through": True}  # two texts of one buffer keep their order
-    sys.stderr = _PlainErrors(io.BufferedWriter(_Lasting(2)), **direct)
-    output = io.BufferedWriter(_Lasting(1, _tell))
+    sys.stderr = errors = _PlainErrors(io.BufferedWriter(_Lasting(2)), **direct)
+    output = io.BufferedWriter(_Lasting(1, partial(_tell, errors)))
     sys.stdout, styled = _Plain(output, **direct), io.TextIOWrapper(output, **direct)
 
 
-def _tell(error: OSError) -> None:
+def _tell(errors: TextIO, error: OSError) -> None:
+    """Not to sys.stderr, which a live table takes for itself: it would write to the output that has just failed."""
     if not isinstance(error, BrokenPipeError):  # a reader such as head has what it wanted
-        print(f"run_all.py: cannot write to standard output ({error.strerror}); the work goes on", file=sys.stderr)
+        print(f"run_all.py: cannot write to standard output ({error.strerror}); the work goes on", file=errors)

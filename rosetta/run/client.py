@@ -13,6 +13,7 @@ from common.record import MIME
 KEPT = 4 * 2**20  # characters of all outputs together; a record may have as many of its own
 LINE = 2000  # characters of a line of an error
 LINES = 200  # of its traceback
+READ_S = 600  # seconds to read what a cell has printed, after its end: the 4 of nbclient are too few on a busy machine
 OUTPUTS = ("stream", "display_data", "update_display_data", "execute_result")
 LEFT_OUT = f"[output beyond {KEPT // 2**20} MiB is left out of this notebook; the run's log holds the end of what was printed]\n"
 
@@ -58,6 +59,7 @@ class Cells(Engine):
             km=km,
             kernel_name=kernel_name,
             startup_timeout=start_timeout,
+            iopub_timeout=READ_S,
             stdout_file=stdout_file,
             stderr_file=stderr_file,
         ).execute()
