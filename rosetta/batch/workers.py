@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, CancelledError, ThreadPoolExecutor, wait
 from typing import TypeVar
 
-import psutil
 from threadpoolctl import threadpool_limits
 
 from rosetta.errors import SlotLost
 from rosetta.run.devices import Slot
+from rosetta.run.processes import kill_runs
 
 NOTICE_S = 0.5  # after which an interrupt is noticed at the latest
 LOOK_S = 0.1  # how often an interrupt looks for processes to kill
@@ -82,11 +82,5 @@ class Workers:
             except BaseException:
                 self._interrupted.set()
                 while wait(waiting, LOOK_S).not_done:  # a thread may have been about to start its process
-                    _kill_children()
+                    kill_runs()
                 raise
-
-
-def _kill_children() -> None:
-    for child in psutil.Process().children():
-        with contextlib.suppress(psutil.NoSuchProcess):
-            child.kill()

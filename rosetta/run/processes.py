@@ -53,7 +53,7 @@ def end_with_the_runner() -> None:
 
 
 def kill_runs() -> None:
-    """Kill the children of this process that are runs; what they have started is killed when their end is noticed."""
+    """Kill the children of this process that are runs or installations; what they have started is killed when their end is noticed."""
     for child in psutil.Process().children():
         with contextlib.suppress(psutil.Error):
             if COOKIE in child.environ():
