@@ -27,6 +27,7 @@ from rosetta.paths import CATALOG
 from rosetta.records import Point, Telemetry
 from rosetta.report import pages, published
 from rosetta.terminal import Console
+from tests.fault_table import seen
 from tests.standin import TASK, StandIn, one_line
 from tests.test_report import HERE, make
 
@@ -216,6 +217,25 @@ def test_text_in_the_place_of_any_file(tmp_path_factory, text):
         assert refused(read, name), name
 
 
+TOLD = {  # by a part of the message: a fault of the table
+    "pytorch.json was written by a newer": ("a record of a newer version", "`schema` 99 in a record"),
+    "LR cannot be nan": ("NaN in a record", "`LR` is NaN"),
+    "peak_rss: Input": ("a huge number in a record", "10^400 bytes of memory"),
+    "recursion limit": ("a record nested too deeply", "300 lists, one in the other, in a record"),
+    "notebook.executed": ("a record leads elsewhere", "`../../etc/passwd` for the executed notebook"),
+    "catalog.toml was written by a newer": ("a catalog of a newer version", "`schema` 99 in `catalog.toml`"),
+    "SECOND; did": ("a typo in a variant", "`SECOND` for `SECONDS` in `catalog.toml`"),
+    "EPOSCH; did": ("a typo in a preset", "`EPOSCH` for `EPOCHS` in `task.toml`"),
+    "EPOCHS is 10 by": ("a preset that cannot be", "`EPOCHS = 0` in `task.toml`"),
+}
+
+
+def told(message: str, line: str, kept: str) -> None:
+    for part in TOLD:
+        if part in message:
+            seen(*TOLD[part], line, kept)
+
+
 @pytest.mark.parametrize(
     "change, message",
     [
@@ -223,7 +243,7 @@ def test_text_in_the_place_of_any_file(tmp_path_factory, text):
         ({"schema": 1}, "pytorch.json is not valid: schema: Input should be 2; mend or delete it"),
         ({"params": {"N_TRAIN": None}}, "params: N_TRAIN cannot be None"),
         ({"params": {"N_TRAIN": HUGE}}, "params: N_TRAIN cannot be 1000000"),
-        ({"params": {"LR": float("inf")}}, "params: LR cannot be inf"),
+        ({"params": {"LR": float("nan")}}, "params: LR cannot be nan"),
         ({"params": {"x": DEEP}}, "Invalid JSON: recursion limit exceeded"),
         ({"notebook": {"path": "x", "sha256": "0", "executed": "../../etc/passwd"}}, "notebook.executed: String should"),
         ({"metrics": {"accuracy": 1.5}}, "metrics.accuracy: Input should be less than or equal to 1"),
@@ -245,7 +265,9 @@ def test_record_that_is_refused(tmp_path, monkeypatch, capsys, change, message):
     monkeypatch.setattr(cli.streams, "keep_on", lambda: None)  # the streams are the test's
     with pytest.raises(SystemExit) as ended:
         cli.main()
-    assert ended.value.code == 2 and message in one_line(capsys.readouterr().err) and file.read_text() == text
+    line = one_line(capsys.readouterr().err)
+    assert ended.value.code == 2 and message in line and file.read_text() == text
+    told(message, line, "the file; nothing is overwritten")
 
 
 def test_record_of_another_kind(tmp_path):
@@ -452,7 +474,9 @@ def test_catalog_with_a_typo(checkout, old, new, message):
     assert old in file.read_text()
     with holding(file, file.read_text().replace(old, new)), pytest.raises(RosettaError) as error:
         catalog.load(file)
-    assert all(part in one_line(str(error.value)) for part in message.split(".*"))
+    line = one_line(str(error.value))
+    assert all(part in line for part in message.split(".*"))
+    told(message, line, "everything; nothing was started")
 
 
 @pytest.mark.parametrize(
@@ -473,7 +497,9 @@ def test_task_with_a_typo(checkout, old, new, message):
     assert old in file.read_text()
     with holding(file, file.read_text().replace(old, new)), pytest.raises(RosettaError) as error:
         catalog.load(checkout.root / "catalog.toml")
-    assert all(part in one_line(str(error.value)) for part in message.split(".*"))
+    line = one_line(str(error.value))
+    assert all(part in line for part in message.split(".*"))
+    told(message, line, "everything; nothing was started")
 
 
 @pytest.mark.parametrize("parameter", ["COMPIL = true", "PRECISION = 32"])

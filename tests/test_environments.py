@@ -14,6 +14,7 @@ from rosetta.errors import RosettaError
 from rosetta.run import environments
 from rosetta.run.installer import UvOutput
 from rosetta.run.processes import COOKIE
+from tests.fault_table import fault, seen
 from tests.standin import one_line
 
 # A wheel of a few kilobytes; the hashes are those of its release files
@@ -116,6 +117,12 @@ def test_installation_ends_with_the_runner(environment, standin, name):
         assert runner.poll() is None
     runner.send_signal(getattr(signal, name))
     assert runner.wait(20) and gone() and not tiny.is_ready()
+    seen(
+        "the runner is ended in an installation",
+        "SIGINT, SIGTERM or SIGKILL while a script sleeps, beside a process of its own session",
+        "nothing of the installer, which ends with the runner",
+        "everything but the environment: the next run makes it anew",
+    )
 
 
 def sleepers() -> list[psutil.Process]:
@@ -157,13 +164,16 @@ def test_wrong_hash_is_refused(environment, tmp_path):
 @pytest.mark.parametrize("lost", ["rosetta.json", "pyvenv.cfg", "bin/python"])
 def test_cut_short_is_made_again(environment, tmp_path, lost):
     """At any moment: uv writes pyvenv.cfg after the folder, the stamp is the last."""
+    states = []
     tiny = environment()
     tiny.provision(tmp_path / "log")
     (tiny.venv / lost).unlink()
     tiny.stamp.unlink(missing_ok=True)
     assert not tiny.is_ready()
-    tiny.provision(tmp_path / "log")
+    tiny.provision(tmp_path / "log", states.append)
     assert tiny.is_ready()
+    how = "no `rosetta.json`, `pyvenv.cfg` or `bin/python`, as an installation leaves it that was killed"
+    seen("an environment was cut short", how, states[0], "everything: the environment is made anew")
 
 
 def test_made_again_is_not_ready_meanwhile(environment, tmp_path):
@@ -187,10 +197,12 @@ def damaged(environment, standin, tmp_path, monkeypatch):
     return tiny
 
 
+@fault("an environment has lost a file", "a package's file emptied, in uv's cache too; `run_all.py doctor --check`")
 def test_lost_files_are_told_and_mended(damaged, standin):
     told = "environment tiny has lost .*six.py since it was made: run_all.py env tiny --again makes it anew"
     done = standin.call("doctor", "--check", "--gpus", "none", own_python=False)
-    assert done.returncode == 1 and re.search(rf"good +failed +{told}", done.stdout), done.stdout + done.stderr
+    said = re.search(rf"good +failed +({told})", done.stdout)
+    assert done.returncode == 1 and said, done.stdout + done.stderr
     done = standin.call("env", "tiny", own_python=False)
     assert done.returncode == 0 and done.stdout == "tiny: ready\n"
     with pytest.raises(RosettaError, match=told):
@@ -198,6 +210,7 @@ def test_lost_files_are_told_and_mended(damaged, standin):
     done = standin.call("env", "tiny", "--again", own_python=False)
     assert done.returncode == 0 and done.stdout.endswith("installing tiny: compiling\ntiny: ready\n")
     damaged.check_files()
+    return said[1], "everything; `run_all.py env tiny --again` makes it whole"
 
 
 def test_environments_by_name(standin):

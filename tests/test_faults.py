@@ -1,27 +1,23 @@
-"""Every fault that a batch must survive, injected for real: what the user sees, and what is kept.
-
-The table of docs/reliability.md is made of what is seen here; RENEW=1 writes it anew.
-"""
+"""Faults that a batch must survive, injected for real: what the user sees, and what is kept."""
 
 import json
-import os
-import re
 import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import psutil
 import pytest
 
+from tests.fault_table import fault, seen, titles
 from tests.standin import ROOT, TASK, StandIn
 from tests.test_run import processes_below
 
-PAGE = ROOT / "docs" / "reliability.md"
-BEGIN, END = "[//]: # (faults)\n", "[//]: # (end)\n"
+pytestmark = pytest.mark.timeout(300)
+
+RECORD = "a record (`{}`), the executed notebook and the log"
 # Faults of a notebook's cell: row of the stand-in -> title, how it is injected, the status that it ends with
 CELLS = {
     "raises": ("a cell raises an exception", "a notebook whose training raises", "failed"),
@@ -33,18 +29,6 @@ CELLS = {
     "lists": ("the notebook hands over a list", "a notebook whose record is `[1, 2]`", "failed"),
     "silent": ("the notebook hands over no record", "a notebook whose last cell does nothing", "failed"),
 }
-FAULTS: dict[str, tuple[str, Callable]] = {}  # of everything else: title -> (how it is injected, the test of it)
-SEEN: dict[str, tuple[str, str]] = {}
-
-
-def fault(title: str, how: str):
-    """Registers a fault; its function asserts, and returns what the user saw and what was kept."""
-
-    def register(function):
-        FAULTS[title] = how, function
-        return function
-
-    return register
 
 
 def the_line(text: str, part: str) -> str:
@@ -61,7 +45,7 @@ def kept_of(standin: StandIn, row: str, status: str) -> str:
     assert files == [f"{row}.failed.ipynb", f"{row}.failed.log"]
     assert all((standin.column() / file).is_file() for file in files)
     assert not processes_below(standin)
-    return f"record (`{status}`), executed notebook, log"
+    return RECORD.format(status)
 
 
 @pytest.fixture(scope="module")
@@ -76,11 +60,12 @@ def bad_cells(tmp_path_factory) -> tuple[StandIn, str]:
     return standin, done.stdout
 
 
+@pytest.mark.long
 @fault("a run hangs", "a cell sleeps, beside a process of its own session; `--timeout 10`")
-def hangs(standin, tmp_path):
+def test_hangs(standin, tmp_path):
     done = standin.run("hangs", options=("--synthetic", "--timeout", "10"))
     assert done.returncode == 1
-    return the_line(done.stdout, "hangs: timeout: ").partition(" (log:")[0], kept_of(standin, "hangs", "timeout")
+    return the_line(done.stdout, "hangs: timeout: "), kept_of(standin, "hangs", "timeout")
 
 
 def stand_in_python(tmp_path: Path, kernel: str) -> str:
@@ -91,45 +76,53 @@ def stand_in_python(tmp_path: Path, kernel: str) -> str:
     return f"test={script}"
 
 
+@pytest.mark.long
 @fault("a kernel never starts", "an interpreter that sleeps when asked for a kernel; the limit of 120 s set to 5")
-def never_starts(standin, tmp_path):
+def test_never_starts(standin, tmp_path):
     child = standin.root / "rosetta" / "run" / "child.py"
     child.write_text(child.read_text().replace("start_timeout_s: int = 120", "start_timeout_s: int = 5"))
     python = stand_in_python(tmp_path, "exec sleep 987")
     done = standin.run("good", options=("--synthetic", "--python", python))
     assert done.returncode == 1
-    return the_line(done.stdout, "good: failed: ").partition(" (log:")[0], kept_of(standin, "good", "failed")
+    return the_line(done.stdout, "good: failed: "), kept_of(standin, "good", "failed")
 
 
+@pytest.mark.long
 @fault("a kernel ends while it starts", "an interpreter that exits when asked for a kernel")
-def ends_at_start(standin, tmp_path):
+def test_ends_at_start(standin, tmp_path):
     done = standin.run("good", options=("--synthetic", "--python", stand_in_python(tmp_path, "exit 1")))
     assert done.returncode == 1
-    return the_line(done.stdout, "good: failed: ").partition(" (log:")[0], kept_of(standin, "good", "failed")
+    return the_line(done.stdout, "good: failed: "), kept_of(standin, "good", "failed")
 
 
-def until(standin: StandIn, text: str, *rows: str) -> subprocess.Popen:
-    """A runner of these rows that has just said this."""
+def until(standin: StandIn, text: str, *rows: str, before: tuple[str, ...] = ()) -> subprocess.Popen:
+    """A runner of these rows that has just said this. before: a program that starts it, in a process group of its own."""
     command = standin.command("run", *rows, "--synthetic", "--preset", "smoke", "--out", str(standin.out))
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    runner = subprocess.Popen(command, cwd=standin.root, env=standin.variables(), **pipes)
+    pipes |= {"start_new_session": bool(before)}
+    runner = subprocess.Popen([*before, *command], cwd=standin.root, env=standin.variables(), **pipes)
     assert any(text in line for line in runner.stdout)
     return runner
 
 
+@pytest.mark.long
 @fault("the run's own process is killed", "SIGKILL to the process between runner and kernel")
-def child_killed(standin, tmp_path):
+def test_child_killed(standin, tmp_path):
     runner = until(standin, "starting", "good[slow]")
-    time.sleep(3)
+    while not list(standin.out.glob(".batches/*/rosetta-*/executed.ipynb")):
+        time.sleep(0.1)
     (child,) = psutil.Process(runner.pid).children()
     child.kill()
     out, _ = runner.communicate(timeout=60)
     assert runner.returncode == 1
-    return the_line(out, "good[slow]: crashed: ").partition(" (log:")[0], kept_of(standin, "good-slow", "crashed")
+    return the_line(out, "good[slow]: crashed: "), kept_of(standin, "good-slow", "crashed")
 
 
+@pytest.mark.long
 @fault("the disk is full", "results on a file system of 600 KiB; the first notebook prints 1 MB")
-def disk_full(standin, tmp_path):
+def test_disk_full(standin, tmp_path, missing):
+    if not _can_mount():
+        missing("a small file system cannot be mounted here (unshare -rm, tmpfs)")
     standin.notebook(
         "raises", [("parameters", "EPOCHS, N_TRAIN, N_TEST = 1, 640, 100"), ("train", "print('x' * 1_000_000)")]
     )
@@ -153,15 +146,16 @@ def disk_full(standin, tmp_path):
     record = json.loads((column / "raises.failed.json").read_text())
     assert record["status"] == "crashed" and "No space left" in record["error"]
     assert record["notebook"]["executed"] is None
-    said = the_line(done.stdout, "raises: crashed: ").partition(" (log:")[0]
+    said = the_line(done.stdout, "raises: crashed: ")
     return (
         f"{said}; {the_line(done.stdout, 'could be kept')}",
         "the record, in room that was set aside; other runs go on",
     )
 
 
+@pytest.mark.long
 @fault("a GPU is unplugged", "two GPUs played back, one of which NVML reports as lost during a run")
-def unplugged(standin, tmp_path):
+def test_unplugged(standin, tmp_path):
     lost = tmp_path / "lost"
     (tmp_path / "sitecustomize.py").write_text(
         f"import sys; sys.path.append({str(ROOT)!r})\n"
@@ -178,7 +172,7 @@ def unplugged(standin, tmp_path):
     variables = {"PYTHONPATH": str(tmp_path), "CUDA_VISIBLE_DEVICES": "0,1"}
     done = standin.run(options=("--synthetic",), **variables)
     assert done.returncode == 1 and "1 of 3 runs ok" in done.stdout
-    said = the_line(done.stdout, "raises: failed: ").partition(" (log:")[0]
+    said = the_line(done.stdout, "raises: failed: ")
     assert "on GPU 1: starting" in done.stdout
     record = standin.record("raises.failed")
     assert record["machine"]["gpus"][0]["name"] == "Tesla V100"
@@ -186,22 +180,24 @@ def unplugged(standin, tmp_path):
     assert again.returncode == 2
     return (
         f"{said}; afterwards: {again.stderr.strip()}",
-        "record (`failed`), executed notebook, log; the other GPU takes the rest",
+        f"{RECORD.format('failed')}; the other GPU takes the rest",
     )
 
 
+@pytest.mark.long
 @fault("Ctrl-C, or SIGTERM of a scheduler", "SIGINT to the runner in the middle of a run")
-def interrupt(standin, tmp_path):
+def test_interrupt(standin, tmp_path):
     runner = until(standin, "good[slow]: starting", "good[*]")
     runner.send_signal(signal.SIGINT)
     _, errors = runner.communicate(timeout=30)
     assert runner.returncode == 130 and standin.record("good")["status"] == "ok"
     assert not (standin.column() / "good-slow.failed.json").exists() and not processes_below(standin)
-    return errors.strip(), "all finished runs; the run in flight leaves nothing"
+    return errors, "all finished runs; the run in flight leaves nothing"
 
 
+@pytest.mark.long
 @fault("the runner is killed", "SIGKILL to the runner in the middle of a run, then `run_all.py resume`")
-def runner_killed(standin, tmp_path):
+def test_runner_killed(standin, tmp_path):
     runner = until(standin, "good[slow]: starting", "good[*]")
     time.sleep(1)
     runner.kill()
@@ -215,92 +211,86 @@ def runner_killed(standin, tmp_path):
     done = standin.call("resume", "--out", str(standin.out), own_python=False)
     assert done.returncode == 0 and standin.record("good") == first and standin.record("good-slow")["status"] == "ok"
     said = the_line(done.stdout, "runs are finished")
-    return re.sub(r"batch \S+:", "batch …:", said), "all finished runs; the kernel ends with the runner"
+    return said, "all finished runs; the kernel ends with the runner"
 
 
+@pytest.mark.long
+@fault(
+    "everything is killed at once",
+    "SIGKILL to the runner and, before it can notice, to the run's own process; then a new run",
+)
+def test_everything_killed(standin, tmp_path):
+    """The run's process is stopped first, so that it sees nothing of the runner's end."""
+    runner = until(standin, "hangs: starting", "good", "hangs")
+    while not any(process.name() == "sleep" for process in processes_below(standin)):
+        time.sleep(0.1)
+    (child,) = psutil.Process(runner.pid).children()
+    for process, number in ((child, signal.SIGSTOP), (runner, signal.SIGKILL), (child, signal.SIGKILL)):
+        process.send_signal(number)
+    runner.communicate()
+    assert "sleep" in {process.name() for process in processes_below(standin)}
+    first, done = standin.record("good"), standin.run("good")
+    assert done.returncode == 0 and not done.stderr and standin.record("good")["started"] > first["started"]
+    assert not processes_below(standin) and not list(standin.out.glob(".batches/*/rosetta-*"))
+    return "nothing; the new run first ends what was left", "all finished runs; the run in flight leaves nothing"
+
+
+@pytest.mark.long
 @fault("a second runner is started", "`run_all.py run` twice on one checkout")
-def second_runner(standin, tmp_path):
+def test_second_runner(standin, tmp_path):
     first = until(standin, "starting", "good[slow]")
     second = standin.run("good")
     first.terminate()
     first.communicate()
     assert second.returncode == 2
     assert not list(standin.out.rglob("good.json")) and standin.run("good").returncode == 0, "the lock is free again"
-    return re.sub(r"process \d+, since [\d:]+", "process …, since …", second.stderr.strip()), "everything of the first"
+    return second.stderr, "everything of the first"
 
 
+@pytest.mark.long
 @fault("the given interpreter lacks the framework", "a row that imports a module that is not there")
-def no_framework(standin, tmp_path):
+def test_no_framework(standin, tmp_path):
     standin.catalog(standin.entry("good").replace('["numpy"]', '["no_such_framework"]'))
     assert standin.run().returncode == 0 and "no_such_framework" in standin.table()
     done = standin.run("good")
     assert done.returncode == 1 and standin.record("good.failed")["status"] == "skipped"
     return the_line(
         done.stdout, "good: skipped: "
-    ), "record (`skipped`); exit code 1 only if the row was asked for by name"
+    ), "the record (`skipped`); exit code 1 only if the row was asked for by name"
 
 
+@pytest.mark.long
 @fault("no network and no data", "a proxy that refuses, an empty cache")
-def no_data(standin, tmp_path):
+def test_no_data(standin, tmp_path):
     nowhere = {"XDG_CACHE_HOME": str(tmp_path), "ROSETTA_DATA": "", "https_proxy": "http://127.0.0.1:9"}
     done = standin.call("run", "good", "--preset", "smoke", "--out", str(standin.out), **nowhere)
     assert done.returncode == 2
     assert "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz" in done.stderr and "--data-dir" in done.stderr
-    return done.stderr.strip(), "everything; nothing was started"
+    return done.stderr, "everything; nothing was started"
 
 
+@pytest.mark.long
 @fault("a record that is none", "`{` in the place of a record")
-def bad_record(standin, tmp_path):
+def test_bad_record(standin, tmp_path):
     file = standin.column() / "good.json"
     file.parent.mkdir(parents=True)
     file.write_text("{")
     done = standin.call("report", "--out", str(standin.out), own_python=False)
     assert done.returncode == 2 and file.read_text() == "{"
-    return done.stderr.strip(), "the file; nothing is overwritten"
+    return done.stderr, "the file; nothing is overwritten"
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("row", CELLS)
 def test_fault_of_a_cell(bad_cells, row):
     standin, printed = bad_cells
-    title, _, status = CELLS[row]
-    see(standin, title, the_line(printed, f"{row}: {status}: ").partition(" (log:")[0], kept_of(standin, row, status))
+    title, how, status = CELLS[row]
+    seen(title, how, the_line(printed, f"{row}: {status}: "), kept_of(standin, row, status))
 
 
-@pytest.mark.long
-@pytest.mark.timeout(180)
-@pytest.mark.parametrize("title", FAULTS)
-def test_fault(standin, tmp_path, missing, title):
-    if title == "the disk is full" and not _can_mount():
-        missing("a small file system cannot be mounted here (unshare -rm, tmpfs)")
-    said, kept = FAULTS[title][1](standin, tmp_path)
-    see(standin, title, said.replace(str(standin.out), "out").replace(str(tmp_path), "…"), kept)
-
-
-def see(standin: StandIn, title: str, said: str, kept: str) -> None:
-    said = said.replace(str(standin.root), ".").replace(str(standin.out), "out").removeprefix("run_all.py: ")
-    assert len(said.splitlines()) == 1 and "Traceback" not in said
-    SEEN[title] = said, kept
-
-
-@pytest.mark.long
-def test_page_says_what_was_seen(missing):
-    """Runs after all faults; a single fault run alone leaves the page unchecked."""
-    hows = {title: how for title, how, _ in CELLS.values()} | {title: how for title, (how, _) in FAULTS.items()}
-    if set(SEEN) != set(hows):
-        missing("only some of the faults were run, or some failed")
-    heading = "| fault | injected by | what the user sees | what is kept |\n|---|---|---|---|\n"
-    lines = [
-        f"| {title} | {hows[title]} | {said.replace('|', '&#124;')} | {kept} |\n"
-        for title, (said, kept) in SEEN.items()
-    ]
-    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
-    old, _, after = rest.partition(END)
-    table = "\n" + heading + "".join(lines) + "\n"
-    if os.environ.get("RENEW"):
-        PAGE.write_text(before + BEGIN + table + END + after, encoding="utf-8")
-    else:
-        assert old == table, "docs/reliability.md is not what was seen: RENEW=1 pytest tests/test_faults.py writes it"
+def test_every_fault_of_the_page_is_told_by_a_test():
+    """What a test tells and the page lacks fails that test."""
+    sources = "".join(file.read_text(encoding="utf-8") for file in Path(__file__).parent.rglob("*.py"))
+    assert len(titles()) > 50 and not [title for title in titles() if f'"{title}"' not in sources]
 
 
 def _can_mount() -> bool:

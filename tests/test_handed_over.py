@@ -20,6 +20,7 @@ from rosetta.run.child import Outcome
 from rosetta.run.completion import Ending
 from rosetta.run.execute import blank
 from rosetta.run.kernels import Kernels
+from tests.fault_table import fault, seen
 from tests.standin import TRAIN, StandIn, cells
 
 KNOWN = catalog.load()
@@ -47,6 +48,13 @@ def test_what_is_whole_is_taken(tmp_path):
 
 def with_metrics(**changed):
     return GOOD | {"metrics": METRICS | changed}
+
+
+TOLD = {
+    "metrics: Field required": ("the notebook hands over an empty record", "a notebook whose record is `{}`"),
+    "lost: Extra inputs": ("the notebook hands over an unknown name", "a notebook whose metrics have `lost`"),
+    "loss.0: Input": ("the notebook hands over a text", "a notebook whose losses are `['abc']`"),
+}
 
 
 @pytest.mark.parametrize(
@@ -77,6 +85,9 @@ def test_what_does_not_fit_is_that_runs_failure(tmp_path, payload, said):
     record = completed(tmp_path, payload)
     assert record.status == "failed" and said in record.error
     assert "\n" not in record.error
+    for part in TOLD:
+        if said.startswith(part):
+            seen(*TOLD[part], f"failed: {record.error}", "a record (`failed`), the executed notebook and the log")
 
 
 ANY = st.recursive(
@@ -102,6 +113,7 @@ def train(standin: StandIn, code: str, name: str = "good") -> None:
     standin.notebook(name, [(role, code + TRAIN if role == "train" else text) for role, text in cells(name)])
 
 
+@fault("a fault in the runner's own code", "a mistake planted where a run's record is completed")
 def test_our_own_mistake_is_the_record_of_one_run(standin):
     """A run whose handling raises what nobody foresaw; the next one runs."""
     file = standin.root / "rosetta" / "run" / "completion.py"
@@ -114,8 +126,11 @@ def test_our_own_mistake_is_the_record_of_one_run(standin):
     assert done.returncode == 1 and "good: ok" in done.stdout and "Traceback" not in done.stdout + done.stderr
     assert standin.record("silent.failed")["error"] == "the runner could not go on: ZeroDivisionError: a mistake"
     assert "Traceback" in (standin.column() / "silent.failed.log").read_text()
+    said = next(line for line in done.stdout.splitlines() if "silent: failed: " in line)
+    return said, "a record (`failed`) and the log, which has the trace; other runs go on"
 
 
+@fault("a notebook prints 29 MB", "20 MB in lines of 0.5 MB, 9 MB without a line end, an epoch line of 5,000 digits")
 def test_very_long_output_is_cut_and_says_so(standin):
     digits = "print('epoch ' + 5000 * '1' + '/2  loss 1  1 s')\n"
     train(standin, digits + "for n in range(40):\n    print(n, 500_000 * 'x')\nprint(9_000_000 * 'y', end='')\n")
@@ -132,6 +147,16 @@ def test_very_long_output_is_cut_and_says_so(standin):
     error = standin.record("raises.failed")["error"]
     assert error.startswith("ValueError: zzz") and len(error) < 600
     assert (standin.column() / "raises.failed.ipynb").stat().st_size < 2**20
+    seen(
+        "an error has 9 MB",
+        "a cell raises `ValueError` with a text of 9,000,000 letters",
+        "raises: failed: " + re.sub("z+", "zzz", error),
+        "a record (`failed`) with 500 characters of the error, the executed notebook and the log",
+    )
+    said = re.search(r"\[[\d,]+ bytes of the run's output are left out.*", text)[0]
+    return "in the log: " + re.sub(
+        r"[\d,]+ bytes", "… bytes", said
+    ), "the record (`ok`); the first and the last MiB of the log"
 
 
 DAEMON = """
@@ -152,13 +177,15 @@ def _command(process: psutil.Process) -> list[str]:
 
 
 @pytest.mark.skipif(os.uname().sysname != "Linux", reason="a process adopts orphans on Linux alone")
+@fault("a notebook leaves a daemon", "a process with a session of its own, a cleared environment and no parent")
 def test_a_daemon_ends_with_its_run(standin):
-    """In a session of its own, without the run's variables, its parent gone."""
     train(
         standin, DAEMON + "time.sleep(2)\nprint('it slept:', subprocess.run(['pgrep', '-f', 'sleep 986']).returncode)\n"
     )
-    assert standin.run("good").returncode == 0
+    done = standin.run("good")
+    assert done.returncode == 0 and not done.stderr
     assert "it slept: 0" in (standin.column() / "good.log").read_text() and not sleeping()
+    return "nothing; the daemon ends with its run", "the record (`ok`), the executed notebook and the log"
 
 
 @pytest.mark.skipif(os.uname().sysname != "Linux", reason="a process adopts orphans on Linux alone")
@@ -177,3 +204,9 @@ def test_a_daemon_ends_with_a_run_that_is_killed(standin, victim):
     while sleeping() and time.monotonic() < deadline:
         time.sleep(0.1)
     assert not sleeping()
+    seen(
+        "a daemon outlives the runner",
+        "a daemon of a notebook, then SIGKILL to the runner, or to the process between runner and kernel",
+        "nothing of the daemon, which ends within seconds",
+        "all finished runs",
+    )

@@ -9,6 +9,7 @@ import pytest
 
 from rosetta.errors import RosettaError
 from rosetta.run import interpreters, kernels
+from tests.fault_table import fault
 from tests.standin import one_line
 from tests.test_environments import gone, sleepers
 
@@ -56,11 +57,13 @@ def test_file_that_is_no_program(standin, tmp_path):
     assert "Permission denied" in done.stderr
 
 
+@fault("a given interpreter never answers", "`--python` with a script that sleeps; the limit of 60 s set to 1")
 def test_no_answer(script, monkeypatch):
     monkeypatch.setattr(kernels, "ANSWER_S", 1)
     with pytest.raises(RosettaError, match="--python all: .*python gave no answer within 1 s: name another") as told:
         kernels.chosen([f"all={script(HANGS)}"], [])
     assert one_line(str(told.value)) and not sleepers()
+    return str(told.value), "everything; nothing was started"
 
 
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGKILL"])

@@ -14,6 +14,7 @@ import pytest
 from rosetta import files
 from rosetta.paths import ROOT, portable
 from rosetta.run.executed import make_portable
+from tests.fault_table import fault, seen
 from tests.standin import SETUP, StandIn, cells
 
 # A user without a name: not in the system's list, and the files of this one are its own
@@ -103,12 +104,14 @@ def test_damaged_data_is_told_without_the_folder_of_the_data(standin, tmp_path):
     assert left and [file.name for file in named] == ["order.json"], "what resume needs, and only that"
 
 
+@fault("odd characters in a path", "a checkout and results below `a:b {x} %d é`")
 def test_odd_characters_in_the_paths_of_checkout_and_results(tmp_path):
     (tmp_path / "a:b {x} %d é").mkdir()
     standin = StandIn(tmp_path / "a:b {x} %d é" / "checkout")
     done = standin.run("good")
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.returncode == 0 and not done.stderr, done.stdout + done.stderr
     assert standin.record("good")["status"] == "ok"
+    return "nothing of it", "everything"
 
 
 @pytest.mark.parametrize("home", [None, "", "/"])
@@ -125,3 +128,9 @@ def test_user_without_a_name_and_a_home(standin, missing, home):
     done = subprocess.run([*NAMELESS, *command], cwd=standin.root, env=env, capture_output=True, text=True)
     assert done.returncode == 0 and not done.stderr, done.stdout + done.stderr
     assert "user 54321 /" in (standin.column() / "good.log").read_text()
+    seen(
+        "a user without a name and a home",
+        "a user namespace, `HOME` unset, empty or `/`",
+        "nothing of it",
+        "everything",
+    )

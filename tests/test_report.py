@@ -17,6 +17,7 @@ from rosetta.records import Dataset, Gpu, Machine, Notebook, Point, Record
 from rosetta.report import experiments, pages, published, tables, written
 from rosetta.report.columns import TaskResults
 from rosetta.tasks import RowFacts
+from tests.fault_table import fault
 
 CATALOG = catalog.load()
 TASK = next(key for key, task in CATALOG.tasks.items() if task.kind_name == "train")
@@ -314,6 +315,7 @@ EVIL = "<b>|a\n# b\r[x](javascript:1)`*_c_*`\x1b[31m$d$"
 WORDS = "<b>|a # b [x](javascript:1)`*_c_*`$d$"
 
 
+@fault("markup in a machine's name", "pipes, line ends, HTML and a link of `javascript:` in each text of a record")
 def test_text_of_a_record_is_no_markup(tmp_path):
     """A machine, its GPU, data, versions, an error, what was changed: read as Markdown, the pages show their words."""
     gpu = Gpu(name=EVIL, memory=2**30, driver=EVIL, cuda="13", capability="9.0")
@@ -340,6 +342,7 @@ def test_text_of_a_record_is_no_markup(tmp_path):
         assert not {token.type for token in tokens} & {"html_block", "fence", "code_block"}, name
         assert "html_inline" not in {child.type for children in shown for child in children}, name
         assert "javascript" in text and not re.search(r"[\x1b\r]", text), name
+    return "the same characters on the page, as text", "everything"
 
 
 @pytest.mark.parametrize("cpu", ["# CPU", "- CPU", "1. CPU", "    CPU", "> CPU", "---", "==="])

@@ -1,12 +1,14 @@
 """Folders that several runners or users share, and a results folder that is lost on the way."""
 
 import os
+import re
 import stat
 
 import pytest
 
 from rosetta import lock
 from rosetta.errors import RosettaError
+from tests.fault_table import fault
 from tests.standin import StandIn, one_line
 from tests.test_faults import until
 
@@ -18,6 +20,7 @@ def refused(held) -> str:
     return one_line(str(caught.value))
 
 
+@fault("two checkouts write to one results folder", "`run_all.py run` with the same `--out` in both")
 def test_two_checkouts_do_not_write_to_one_results_folder(tmp_path):
     first, second = StandIn(tmp_path / "checkout"), StandIn(tmp_path / "another")
     assert first.out == second.out
@@ -29,6 +32,7 @@ def test_two_checkouts_do_not_write_to_one_results_folder(tmp_path):
     assert done.returncode == 2 and left
     assert "another run_all.py is at work in the results folder" in one_line(done.stderr)
     assert not (first.out / lock.LOCK).exists() and second.run("good").returncode == 0
+    return done.stderr, "everything of the first"
 
 
 def test_lock_tells_its_owner_and_leaves_nothing(tmp_path):
@@ -44,6 +48,7 @@ def test_lock_tells_its_owner_and_leaves_nothing(tmp_path):
     assert [file.name for file in out.iterdir()] == ["results.md"]
 
 
+@fault("a symbolic link where the lock goes", "a link to a file of the user's in the results folder")
 def test_file_of_a_lock_follows_no_link(tmp_path):
     victim, out = tmp_path / "victim", tmp_path / "out"
     victim.write_text("mine")
@@ -53,8 +58,9 @@ def test_file_of_a_lock_follows_no_link(tmp_path):
         assert "mine" not in refused(lock.only_writer("run", out))
     assert victim.read_text() == "mine"
     (out / lock.LOCK).symlink_to(victim)
-    assert "cannot write" in refused(lock.only_writer("run", out))
-    assert victim.read_text() == "mine"
+    said = refused(lock.only_writer("run", out))
+    assert "cannot write" in said and victim.read_text() == "mine"
+    return said, "the file that it leads to; nothing was started"
 
 
 def test_checkout_that_is_read_only_is_locked_in_a_folder_of_the_users_own(tmp_path, monkeypatch):
@@ -72,6 +78,7 @@ def test_checkout_that_is_read_only_is_locked_in_a_folder_of_the_users_own(tmp_p
         pass
 
 
+@fault("the results folder is lost in a batch", "a file stands in its place after the first run")
 def test_results_folder_that_is_lost_in_the_middle_stops_no_row(standin):
     out = str(standin.out)
     lose = f"import os; os.rename({out!r}, {out!r} + '.lost'); open({out!r}, 'w')"
@@ -84,10 +91,15 @@ def test_results_folder_that_is_lost_in_the_middle_stops_no_row(standin):
     (line,) = (line for line in done.stdout.splitlines() if line.startswith("good: "))
     assert line.startswith("good: ok, but not kept: cannot write good.json: ")
     assert "1 of 2 runs ok" in done.stdout and "the table could not be renewed: cannot write" in done.stdout
+    return re.sub(
+        r"ok  50.*?, but", "ok, but", line
+    ), "what was written before, where the folder is now; other runs go on"
 
 
+@fault("the results folder cannot be written", "a file in its place")
 def test_results_folder_that_cannot_be_written_is_one_line(standin):
     standin.out.write_text("a file")
     done = standin.run("good")
     assert done.returncode == 2 and done.stdout == ""
     assert "cannot write" in one_line(done.stderr) and "--out names another folder" in done.stderr
+    return done.stderr, "everything; nothing was started"

@@ -15,6 +15,7 @@ from rosetta.batch.journal import Line, Status
 from rosetta.batch.screen import Screen, table
 from rosetta.printable import printable
 from rosetta.terminal import Console
+from tests.fault_table import fault, seen
 from tests.standin import ROOT, one_line
 
 # What a terminal would obey: its title, the clipboard, an erased screen, a line begun again, C1 forms of these, text turned round
@@ -37,15 +38,24 @@ def test_batch_goes_on_without_a_screen(standin, ending):
     assert done.returncode == 0
     assert standin.record("good")["status"] == "ok" and "good.ipynb" in standin.table()
     if ending == ">/dev/full":
+        seen("the output is on a full disk", "`>/dev/full`", done.stderr, "all runs: the batch goes on")
         assert one_line(done.stderr) == (
             "run_all.py: cannot write to standard output (No space left on device); the work goes on"
         )
     else:
         assert done.stderr == ""
+    if ending == "| head -1":
+        seen(
+            "the output's reader leaves",
+            "`head -1` behind a pipe",
+            "the first line, and nothing more",
+            "all runs: the batch goes on",
+        )
 
 
+@fault("the terminal closes", "a pseudo-terminal that is closed in a batch: SIGHUP, and errors from then on")
 def test_batch_goes_on_when_its_terminal_closes(standin):
-    """As a window that is closed, or a connection that breaks: a hang-up, and errors from then on."""
+    """As a window that is closed, or a connection that breaks."""
     master, terminal = pty.openpty()
     command = standin.command("run", "good", "--synthetic", "--preset", "smoke", "--out", str(standin.out))
     runner = subprocess.Popen(
@@ -64,6 +74,7 @@ def test_batch_goes_on_when_its_terminal_closes(standin):
         seen += os.read(master, 65536)
     os.close(master)
     assert runner.wait(60) == 0 and standin.record("good")["status"] == "ok"
+    return "nothing more; `run_all.py watch` shows the batch again", "all runs: the batch goes on"
 
 
 def test_command_that_prints_ends_quietly_when_its_reader_leaves(standin):
@@ -85,6 +96,19 @@ def test_output_goes_on_when_the_disk_has_room_again(tmp_path):
         done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, stdout=output, stderr=subprocess.PIPE, text=True)
     assert done.returncode == 0 and file.read_text().endswith("kept\ntoo\n")
     assert "File too large" in one_line(done.stderr)
+
+
+def test_output_that_breaks_below_a_live_table(tmp_path):
+    """The table takes sys.stderr for itself: what is told there would go to the output that has just failed."""
+    code = (
+        "import resource; from rich.live import Live; from rosetta import streams, terminal; streams.keep_on()\n"
+        "console = terminal.Console(force_terminal=True)\n"
+        "with Live('table', console=console, auto_refresh=False):\n"
+        "    resource.setrlimit(resource.RLIMIT_FSIZE, (4, resource.RLIM_INFINITY)); console.say('lost')"
+    )
+    with (tmp_path / "nohup.out").open("w") as output:
+        done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, stdout=output, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 0 and "File too large" in one_line(done.stderr)
 
 
 def test_character_that_the_terminal_lacks_is_no_error():
@@ -136,6 +160,7 @@ def test_batch_shows_the_words_of_its_runs_alone(capsys):
     assert not controls(lines + printed) and "[bold]" in printed
 
 
+@fault("a notebook tries to command the terminal", "control sequences in its losses, its outputs and its error")
 def test_notebook_that_prints_control_sequences(standin):
     told = f"EPOCH_LINE = 'epoch 1/1  loss 1.0 {EVIL}  1.0 s'".encode("unicode_escape").decode()
     fail = f"{told}\nprint(EPOCH_LINE)\nraise RuntimeError(EPOCH_LINE)"
@@ -145,3 +170,5 @@ def test_notebook_that_prints_control_sequences(standin):
     assert done.returncode == 1 and "failed: RuntimeError: epoch 1/1  loss 1.0 abcd (in the cell train)" in done.stdout
     assert f"epoch 1/1  loss 1.0 {WORDS}  (" in done.stdout
     assert not controls(done.stdout + done.stderr) and not controls(standin.table())
+    said = next(line for line in done.stdout.splitlines() if "raises: failed: " in line)
+    return said, "a record (`failed`), the executed notebook and the log"

@@ -18,6 +18,7 @@ from rosetta.paths import RESULTS
 from rosetta.records import Record
 from rosetta.run.execute import Progress
 from rosetta.tasks import UNTIMED
+from tests.fault_table import fault
 from tests.standin import one_line
 
 NOW = datetime.now(UTC)
@@ -183,6 +184,7 @@ class Stepped(datetime):
         return NOW - timedelta(hours=next(cls.looks))
 
 
+@fault("the clock is set back in a batch", "a clock of the day that goes back an hour each time it is read")
 def test_clock_that_is_set_back_changes_no_duration(tmp_path, monkeypatch):
     monkeypatch.setattr(journal, "datetime", Stepped)
     record = files.load(Record, next(RESULTS.glob(f"*/*/{UNTIMED}/*.json")))
@@ -196,6 +198,7 @@ def test_clock_that_is_set_back_changes_no_duration(tmp_path, monkeypatch):
     assert line.ended < line.started and 0 <= line.elapsed_s < 60
     watched = Line(row="good", estimate_s=3, started=NOW + timedelta(days=1))
     assert watched.elapsed_s == 0, "who only watches has no other clock"
+    return "the times of day as the clock tells them", "every duration, and the order of batches"
 
 
 def test_the_last_batch_is_the_one_that_began_last(tmp_path):

@@ -14,6 +14,7 @@ import pytest
 from common.data import download, lock, transfer
 from common.data.download import locate
 from tests.common.archives import FILES, NOWHERE, complete, describe, left, refused
+from tests.fault_table import fault, seen
 
 
 def test_a_download_leaves_the_expected_files_and_nothing_else(archive, cache, server):
@@ -138,35 +139,49 @@ def test_a_server_that_is_silent_does_not_hang_the_run(archive, cache, server, m
     assert "timed out" in refused(archive)
 
 
+@fault("a download cannot be resumed", "a server that answers 416 to a range, beside a part of the file")
 def test_a_range_that_the_server_does_not_have_begins_the_download_anew(archive, cache, server):
     cache.mkdir(parents=True)
     (cache / "tiny.tar.gz.part").write_bytes(server.content[:1000])
     server.status = 416
     assert complete(locate(archive))
     assert server.asked == ["bytes=1000-", None]
+    return "nothing; the download begins anew", "the whole file"
 
 
 @pytest.mark.parametrize("length", ["many", "-5", "1e3", ""])
 def test_a_length_that_is_none_is_one_line(archive, cache, server, length):
     server.headers = {"Content-Length": length}
-    assert "it is not the file that is meant" in refused(archive)
-    assert left(cache) == []
+    message = refused(archive)
+    assert "it is not the file that is meant" in message and left(cache) == []
+    if length == "many":
+        seen(
+            "a download of no length",
+            "a server whose `Content-Length` is `many`",
+            message,
+            "everything; nothing was started",
+        )
 
 
+@fault("a download leads nowhere", "a redirect to `http://[nowhere/`")
 def test_a_redirect_that_leads_nowhere_is_one_line(archive, cache, server):
     cache.mkdir(parents=True)
     (cache / "tiny.tar.gz.part").write_bytes(server.content[:1000])
     server.status, server.headers = 302, {"Location": "http://[nowhere/"}
     message = refused(archive)
-    assert archive.url in message and "--data-dir" in message
+    assert archive.url in message and "--data-dir" in message and left(cache) == ["tiny.tar.gz.part"]
+    return message, "the part that had come"
 
 
+@fault("a download never ends", "a server that sends 20 bytes a second; the limit of 60 s set to 1")
 def test_a_server_that_sends_a_byte_now_and_then_does_not_hang_the_run(archive, cache, server, monkeypatch):
-    monkeypatch.setattr(transfer, "PACE_S", 0.3)
+    monkeypatch.setattr(transfer, "PACE_S", 1)
     server.pause_s = 0.05
-    assert "sends less than" in refused(archive)
+    message = refused(archive)
+    assert "sends less than" in message
     server.pause_s = 0
     assert complete(locate(archive)) and server.asked[1].startswith("bytes="), "what had come is kept"
+    return message, "the part that had come"
 
 
 # Disks

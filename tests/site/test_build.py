@@ -5,6 +5,7 @@ import json
 import re
 import shutil
 import time
+from html.parser import HTMLParser
 from pathlib import Path
 
 import nbformat
@@ -15,6 +16,7 @@ from rosetta.kinds import KINDS
 from rosetta.paths import COMMON, NOTEBOOKS, RESULTS, ROOT
 from rosetta.site import addresses, build, calls, concepts, executed, highlight, programs, prose
 from tests import toys
+from tests.fault_table import fault
 from tests.site.browser import Reader
 from tests.standin import TASK as STANDIN
 from tests.test_report import CATALOG, TASK
@@ -75,6 +77,40 @@ def test_hundred_frameworks(checkout, standin, browser):
     assert not reader.troubles
 
 
+def outputs() -> list[nbformat.NotebookNode]:
+    """Of every kind, each with a script or what starts one."""
+    link = f"{EVIL}<a href='javascript:alert(1)'>link</a><img src='https://example.org/x.png'>"
+    shown = [
+        {"text/html": link, "text/plain": EVIL},
+        {"application/javascript": "document.title = 'taken'"},
+        {"image/svg+xml": f"<svg xmlns='http://www.w3.org/2000/svg'>{EVIL}</svg>"},
+        {"text/markdown": f"{EVIL} [link](javascript:alert(1))"},
+        {"text/latex": f"$x$ {EVIL}"},
+        {"image/png": PIXEL},
+    ]
+    return [
+        nbformat.v4.new_output("stream", text=EVIL),
+        *(nbformat.v4.new_output("display_data", data=data, metadata={"image/png": LOADED}) for data in shown),
+        nbformat.v4.new_output("error", ename=EVIL, evalue=EVIL, traceback=[EVIL]),
+    ]
+
+
+@fault("a script in an output", "`<script>`, `onerror`, `javascript:` in outputs, and an `onload` in their metadata")
+def test_script_in_an_output_is_text(tmp_path):
+    cell = nbformat.v4.new_code_cell("1", outputs=outputs())
+    nbformat.write(nbformat.v4.new_notebook(cells=[cell]), tmp_path / "x.ipynb")
+    html = executed.body(tmp_path / "x.ipynb", lambda text: prose.markup(text, tmp_path, lambda file, _: file.name))
+    begun = []
+    parser = HTMLParser()
+    parser.handle_starttag = lambda tag, attributes: begun.append((tag, dict(attributes)))
+    parser.feed(html)
+    assert {"img", "a"} <= {tag for tag, _ in begun} and not {"script", "iframe", "object"} & {tag for tag, _ in begun}
+    assert not [name for _, attributes in begun for name in attributes if name.startswith("on")]
+    assert not [one for _, one in begun if one.get("href", "").startswith("javascript")]
+    assert html.count("&lt;script&gt;") > 3
+    return "the script as text, on a page where nothing runs", "the executed notebook, as it was"
+
+
 def test_whatever_is_in_catalog_notebook_and_record_stays_text(checkout, standin, browser, screenshot):
     root = checkout(["good", "other"], good=f"Good {EVIL}")
     notebook = nbformat.read(root / "notebooks" / STANDIN / "good.ipynb", as_version=4)
@@ -82,19 +118,7 @@ def test_whatever_is_in_catalog_notebook_and_record_stays_text(checkout, standin
         cell.source += f"\n{EVIL}" if cell.cell_type == "markdown" else f"\n# {EVIL}"
     nbformat.write(notebook, root / "notebooks" / STANDIN / "good.ipynb")
     code = next(cell for cell in notebook.cells if cell.cell_type == "code")
-    link = f"{EVIL}<a href='javascript:alert(1)'>link</a><img src='https://example.org/x.png'>"
-    code.outputs = [
-        nbformat.v4.new_output("stream", text=EVIL),
-        nbformat.v4.new_output("display_data", data={"text/html": link, "text/plain": EVIL}),
-        nbformat.v4.new_output("display_data", data={"application/javascript": "document.title = 'taken'"}),
-        nbformat.v4.new_output(
-            "display_data", data={"image/svg+xml": f"<svg xmlns='http://www.w3.org/2000/svg'>{EVIL}</svg>"}
-        ),
-        nbformat.v4.new_output("display_data", data={"text/markdown": f"{EVIL} [link](javascript:alert(1))"}),
-        nbformat.v4.new_output("display_data", data={"text/latex": f"$x$ {EVIL}"}),
-        nbformat.v4.new_output("display_data", data={"image/png": PIXEL}, metadata={"image/png": LOADED}),
-        nbformat.v4.new_output("error", ename=EVIL, evalue=EVIL, traceback=[EVIL]),
-    ]
+    code.outputs = outputs()
     for name, status in (("good", "ok"), ("other", "failed")):
         record = make_record(
             name, task=STANDIN, status=status, title=EVIL, error=EVIL, device=EVIL, versions={EVIL: EVIL}
