@@ -223,13 +223,20 @@ def test_a_run_without_a_folder_is_a_record_like_any_other(record, tmp_path):
     assert len(records.read_all(tmp_path / "results")) == 1 and not run.folder.exists()
 
 
-def test_kernels_need_no_port(standin):
-    """Two that start together could be given the same one."""
-    train = "from ipykernel.kernelapp import IPKernelApp; kernel = IPKernelApp.instance(); print(kernel.transport, kernel.ip)\n"
+def test_kernels_need_no_port_and_no_file_elsewhere(standin):
+    """Of two that start together, both could be given the same port; a file in the system's folder would stay where the
+    run's process is killed."""
+    train = (
+        "from ipykernel.kernelapp import IPKernelApp; kernel = IPKernelApp.instance(); print(kernel.transport, kernel.ip)\n"
+        "print('described in', kernel.abs_connection_file)\n"
+    )
     standin.notebook("good", [(role, train + source if role == "train" else source) for role, source in cells("good")])
     assert standin.run("good").returncode == 0
-    transport, path = re.search(r"^(ipc) (.+)$", (standin.column() / "good.log").read_text(), re.MULTILINE).groups()
+    log = (standin.column() / "good.log").read_text()
+    transport, path = re.search(r"^(ipc) (.+)$", log, re.MULTILINE).groups()
     assert not Path(path).parent.exists(), "what is left of a run"
+    file = Path(re.search(r"^described in (.+)$", log, re.MULTILINE)[1])
+    assert file.is_relative_to(standin.out) and not file.parent.exists()
 
 
 def test_clock_that_is_set_back_changes_no_second_of_a_cell(tmp_path, standin, monkeypatch):

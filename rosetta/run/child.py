@@ -99,6 +99,7 @@ def execute(job: Job, executed: Path) -> Outcome:
     kernel = AsyncKernelManager(  # our own, to ask it afterwards how the kernel ended
         kernel_name=KERNEL_NAME,
         kernel_spec_manager=KernelSpecManager(kernel_dirs=[str(executed.with_name("kernels"))]),
+        connection_file=str(executed.with_name("connection.json")),  # of its own choice it would outlive a killed child
         **_connection(sockets(executed.parent) / "kernel"),
     )
     try:
