@@ -4,6 +4,7 @@ import json
 import os
 import re
 import subprocess
+import sys
 import time
 from datetime import UTC, datetime
 
@@ -20,8 +21,9 @@ from rosetta.run.child import Outcome
 from rosetta.run.completion import Ending
 from rosetta.run.execute import blank
 from rosetta.run.kernels import Kernels
+from rosetta.run.processes import COOKIE, kill_tree
 from tests.fault_table import fault, seen
-from tests.standin import TRAIN, StandIn, cells
+from tests.standin import ROOT, TRAIN, StandIn, cells
 
 KNOWN = catalog.load()
 (PLAN,) = plan.make(KNOWN, KNOWN.rows("cifar10_cnn")[:1], "smoke", {}, gpu=False)
@@ -186,6 +188,24 @@ def test_a_daemon_ends_with_its_run(standin):
     assert done.returncode == 0 and not done.stderr
     assert "it slept: 0" in (standin.column() / "good.log").read_text() and not sleeping()
     return "nothing; the daemon ends with its run", "the record (`ok`), the executed notebook and the log"
+
+
+@pytest.mark.skipif(os.uname().sysname != "Linux", reason="a limit marks processes on Linux alone")
+def test_a_daemon_is_known_when_its_run_was_killed():
+    """Before anybody saw it: without the run's variables, its parents gone."""
+    code = (
+        "import os, subprocess; from rosetta.run.processes import end_with_the_runner; end_with_the_runner()\n"
+        "subprocess.run(['setsid', '-f', 'env', '-i', 'sleep', '986']); os.kill(os.getpid(), 9)"
+    )
+    variables = os.environ | {COOKIE: "a run of its own"}
+    child = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, env=variables, stdin=subprocess.PIPE)
+    child.wait()
+    child.stdin.close()
+    assert sleeping()
+    kill_tree(None, "another run")
+    assert sleeping()
+    kill_tree(None, "a run of its own")
+    assert not sleeping()
 
 
 @pytest.mark.skipif(os.uname().sysname != "Linux", reason="a process adopts orphans on Linux alone")
