@@ -50,6 +50,14 @@ def standin(tmp_path):
 
 
 @pytest.fixture
+def record():
+    """Any of the committed records."""
+    from rosetta import files, paths, records, tasks
+
+    return files.load(records.Record, next(paths.RESULTS.glob(f"*/*/{tasks.UNTIMED}/*.json")))
+
+
+@pytest.fixture
 def missing():
     """What a test does about something this machine lacks: a skip with its reason for users, a failure in CI."""
     return pytest.fail if IN_CI else pytest.skip

@@ -95,7 +95,7 @@ def locks(root: Path, outs: list[Path]) -> list[Path]:
 
 def temporary(temp: Path, outs: list[Path]) -> list[Path]:
     """All below the folder for temporary files; of results the runs' folders, files half written, and the place set aside."""
-    patterns = (f"{journal.FOLDER}/*/rosetta-*", "**/*.tmp", "**/.*.tmp", f"{journal.FOLDER}/*/reserve")
+    patterns = (f"{journal.FOLDER}/*/rosetta-*", "**/*.tmp", f"{journal.FOLDER}/*/reserve")
     return [*temp.iterdir(), *(file for out in outs for pattern in patterns for file in out.glob(pattern))]
 
 

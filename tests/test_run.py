@@ -18,24 +18,16 @@ import psutil
 import pytest
 from papermill.engines import NotebookExecutionManager
 
-from rosetta import files, records
+from rosetta import records
 from rosetta.batch.batch import save
 from rosetta.errors import RosettaError
 from rosetta.kinds import KINDS
-from rosetta.paths import RESULTS
 from rosetta.records import Record
 from rosetta.run import child
 from rosetta.run.execute import Run, new_folder
 from rosetta.run.executed import ExecutedNotebook
 from rosetta.run.kernels import Kernel, write_kernelspec
-from rosetta.tasks import UNTIMED
 from tests.standin import ROOT, cells, one_line
-
-
-@pytest.fixture
-def record() -> Record:
-    """Any of the committed records."""
-    return files.load(Record, next(RESULTS.glob(f"*/*/{UNTIMED}/*.json")))
 
 
 def test_good_run_leaves_record_notebook_and_table(standin):
