@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from common.record import MIME
 from rosetta import catalog, plan
+from rosetta.batch import journal
 from rosetta.records import readable
 from rosetta.run import completion, devices
 from rosetta.run.child import Outcome
@@ -209,18 +210,27 @@ def test_a_daemon_is_known_when_its_run_was_killed():
 
 
 @pytest.mark.skipif(os.uname().sysname != "Linux", reason="a process adopts orphans on Linux alone")
-@pytest.mark.parametrize("victim", ["runner", "child"])
-def test_a_daemon_ends_with_a_run_that_is_killed(standin, victim):
+@pytest.mark.parametrize("victims", ["runner", "child", "child and runner"])
+def test_a_daemon_ends_with_a_run_that_is_killed(standin, victims):
+    """Where both are killed at once nobody is left to do it, but for the next batch."""
     train(standin, DAEMON + "time.sleep(987)\n")
     command = standin.command("run", "good", "--synthetic", "--preset", "smoke", "--out", str(standin.out))
     runner = subprocess.Popen(command, cwd=standin.root, env=standin.variables(), stdout=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 60
     while not sleeping() and time.monotonic() < deadline:
         time.sleep(0.1)
-    time.sleep(1.5)  # the meter has seen it
     (child,) = psutil.Process(runner.pid).children()
-    (runner if victim == "runner" else child).kill()
+    if "child" in victims:
+        child.suspend()  # so that it cannot notice the runner's end
+    if "runner" in victims:
+        runner.kill()
+    if "child" in victims:
+        child.kill()
     runner.communicate(timeout=60)
+    if "and" in victims:
+        assert sleeping()
+        journal.clean(standin.out)
+        assert not sleeping()
     while sleeping() and time.monotonic() < deadline:
         time.sleep(0.1)
     assert not sleeping()

@@ -12,6 +12,7 @@ from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
 
+import jupyter_client
 import nbformat
 import papermill.engines
 import psutil
@@ -231,7 +232,7 @@ def test_kernels_need_no_port_and_no_file_elsewhere(standin):
     assert file.is_relative_to(standin.out) and not file.parent.exists()
 
 
-def test_clock_that_is_set_back_changes_no_second_of_a_cell(tmp_path, standin, monkeypatch):
+def test_clock_that_is_set_ends_no_start_and_changes_no_second_of_a_cell(tmp_path, standin, monkeypatch):
     class Stepped(datetime):
         looks = count()
 
@@ -241,9 +242,16 @@ def test_clock_that_is_set_back_changes_no_second_of_a_cell(tmp_path, standin, m
 
     monkeypatch.setattr(papermill.engines, "datetime", SimpleNamespace(datetime=Stepped, timezone=timezone))
     monkeypatch.setattr(NotebookExecutionManager, "now", NotebookExecutionManager.now)  # as it was, afterwards
+    hours = count(step=3600)
+    monkeypatch.setattr(
+        jupyter_client.client, "time", SimpleNamespace(time=lambda: next(hours), monotonic=time.monotonic)
+    )
+    slow = tmp_path / "python"
+    slow.write_text(f'#!/bin/sh\nsleep 1.5\nexec {sys.executable} "$@"\n')
+    slow.chmod(0o755)
     roles = [("parameters", "EPOCHS = 1"), ("data", "import time; time.sleep(0.2)"), ("train", "pass")]
     notebook, folder = standin.notebook("good", roles), tmp_path / "rosetta-clock"
-    write_kernelspec(folder, Kernel(Path(sys.executable), {}), {})
+    write_kernelspec(folder, Kernel(slow, {}), {})
     child.sockets(folder).mkdir()
     try:
         launched = datetime.now(UTC)

@@ -89,7 +89,7 @@ def execute(job: Job, executed: Path) -> Outcome:
     from papermill.engines import NotebookExecutionManager, papermill_engines
     from papermill.exceptions import PapermillExecutionError
 
-    from rosetta.run.client import Cells
+    from rosetta.run.client import Cells, SteadyClient
 
     papermill_engines.register("rosetta", Cells)
     # Papermill takes the seconds of cells from the clock of the day, which may be set meanwhile.
@@ -98,6 +98,7 @@ def execute(job: Job, executed: Path) -> Outcome:
     notebook = Path(job.notebook)
     kernel = AsyncKernelManager(  # our own, to ask it afterwards how the kernel ended
         kernel_name=KERNEL_NAME,
+        client_factory=SteadyClient,
         kernel_spec_manager=KernelSpecManager(kernel_dirs=[str(executed.with_name("kernels"))]),
         connection_file=str(executed.with_name("connection.json")),  # of its own choice it would outlive a killed child
         **_connection(sockets(executed.parent) / "kernel"),

@@ -1,8 +1,10 @@
 """Executes a notebook's cells as papermill does, but keeps no more of what they show than a reader can use."""
 
+import asyncio
 import json
 from typing import Any
 
+from jupyter_client import AsyncKernelClient
 from nbformat import NotebookNode
 from nbformat.v4 import new_output, output_from_msg
 from papermill.clientwrap import PapermillNotebookClient
@@ -16,6 +18,17 @@ LINES = 200  # of its traceback
 READ_S = 600  # seconds to read what a cell has printed, after its end: the 4 of nbclient are too few on a busy machine
 OUTPUTS = ("stream", "display_data", "update_display_data", "execute_result")
 LEFT_OUT = f"[output beyond {KEPT // 2**20} MiB is left out of this notebook; the run's log holds the end of what was printed]\n"
+
+
+class SteadyClient(AsyncKernelClient):
+    """Gives a kernel its time to start by the monotonic clock: jupyter's own limit ends when the clock of the day is set."""
+
+    async def wait_for_ready(self, timeout: float | None = None) -> None:
+        try:
+            async with asyncio.timeout(timeout):
+                await super().wait_for_ready()
+        except TimeoutError:
+            raise RuntimeError(f"Kernel didn't respond in {timeout:g} seconds") from None
 
 
 class Client(PapermillNotebookClient):
