@@ -82,9 +82,9 @@ def schedule(seed: int, seconds: float) -> list[Fault]:
         kind = chance.choices([*KINDS], [*KINDS.values()])[0]
         quiet = QUIET[0] < at_s / seconds < QUIET[1]
         roles = chance.choices([*ROLES], [OFTEN[role] for role in ROLES], k=2)
-        if quiet or roles == ["runner", "runner"] and kind == "stop":
-            roles = ["kernel" if role == "runner" and quiet else role for role in roles]
-        if set(roles) == {"runner", "child"}:  # both killed at one moment: a process may be left, which the page says
+        if quiet:
+            roles = ["kernel" if role == "runner" else role for role in roles]
+        if set(roles) == {"runner", "child"}:  # both killed at once: what they leave is ended by the next batch alone
             roles[1] = "kernel"
         hits = tuple(Hit(role, chance.randrange(100), chance.choice(SIGNALS)) for role in roles)
         lasts_s, never = chance.uniform(1, 10), chance.random() < 0.4 and roles[0] != "runner"
@@ -225,12 +225,11 @@ def below(folder: Path) -> list[psutil.Process]:
     """Every process of this machine whose working directory, cookie or command line lies below a folder;
     but for this one and what has started it."""
     here = {os.getpid(), *(process.pid for process in psutil.Process().parents())}
-    found = [process for process in psutil.process_iter() if process.pid not in here and _tells(process, str(folder))]
-    return sorted(found, key=lambda process: process.pid)
-
-
-def _tells(process: psutil.Process, folder: str) -> bool:
-    return any(folder in place for place in _places(process))
+    return [
+        process
+        for process in psutil.process_iter()
+        if process.pid not in here and any(str(folder) in place for place in _places(process))
+    ]
 
 
 def _places(process: psutil.Process) -> Iterator[str]:
