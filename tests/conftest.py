@@ -58,6 +58,14 @@ def record():
 
 
 @pytest.fixture
+def inside(tmp_path, monkeypatch):
+    """The same checkout, for commands that work in this process."""
+    from tests.inside import Inside
+
+    return Inside(tmp_path / "checkout", monkeypatch)
+
+
+@pytest.fixture
 def missing():
     """What a test does about something this machine lacks: a skip with its reason for users, a failure in CI."""
     return pytest.fail if IN_CI else pytest.skip

@@ -35,8 +35,8 @@ COMMANDS = commands()
 
 
 @pytest.mark.parametrize("arguments", [("-h",), ("--help",), ("run", "-h"), ("resume", "--help")], ids=" ".join)
-def test_help(standin, arguments):
-    done = standin.call(*arguments, own_python=False)
+def test_help(inside, arguments):
+    done = inside.call(*arguments, own_python=False)
     assert done.returncode == 0 and "Usage" in done.stdout and not done.stderr
 
 
@@ -68,9 +68,9 @@ def test_version_and_nothing_else_of_uv():
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
-def test_wrong_name_is_one_line_and_leaves_nothing(standin, arguments, message):
-    done = standin.call("run", *arguments, "--out", str(standin.out), own_python=False)
-    assert done.returncode == 2 and done.stdout == "" and not standin.out.exists()
+def test_wrong_name_is_one_line_and_leaves_nothing(inside, arguments, message):
+    done = inside.call("run", *arguments, "--out", str(inside.out), own_python=False)
+    assert done.returncode == 2 and done.stdout == "" and not inside.out.exists()
     assert one_line(done.stderr).startswith(f"run_all.py: {message}")
 
 
@@ -90,29 +90,29 @@ def test_python_without_the_runners_packages(tmp_path):
     assert "start it as: python3 -m pip install uv && python3 -m uv run run_all.py" in one_line(done.stderr)
 
 
-def test_data_folder_without_the_data_is_told_before_anything_else(standin, tmp_path):
+def test_data_folder_without_the_data_is_told_before_anything_else(inside, tmp_path):
     empty = tmp_path / "empty"
     empty.mkdir()
-    done = standin.call("run", "good", "--data-dir", str(empty), "--out", str(standin.out))
-    assert done.returncode == 2 and done.stdout == "" and not standin.out.exists()
+    done = inside.call("run", "good", "--data-dir", str(empty), "--out", str(inside.out))
+    assert done.returncode == 2 and done.stdout == "" and not inside.out.exists()
     assert one_line(done.stderr).startswith("run_all.py: --data-dir: ") and str(empty) in done.stderr
     assert "ROSETTA_DATA" not in done.stderr
-    watched = standin.call("watch", "--out", str(standin.out), own_python=False)
+    watched = inside.call("watch", "--out", str(inside.out), own_python=False)
     assert watched.returncode == 2 and "there is no batch" in one_line(watched.stderr)
 
 
-def test_notebook_of_a_framework_that_the_catalog_does_not_have(standin):
-    shutil.copy(standin.path("good"), standin.path("gooood"))
-    done = standin.call("list")
+def test_notebook_of_a_framework_that_the_catalog_does_not_have(inside):
+    shutil.copy(inside.path("good"), inside.path("gooood"))
+    done = inside.call("list")
     assert done.returncode == 2
     assert one_line(done.stderr) == (
         f"run_all.py: unknown framework of notebooks/{TASK}/gooood.ipynb: gooood; did you mean good?"
     )
 
 
-def test_task_that_tells_of_a_row_that_there_is_not(standin):
-    standin.path("raises").unlink()
-    done = standin.call("list")
+def test_task_that_tells_of_a_row_that_there_is_not(inside):
+    inside.path("raises").unlink()
+    done = inside.call("list")
     assert done.returncode == 2
     assert f"unknown row in notebooks/{TASK}/task.toml: raises[*]; " in one_line(done.stderr)
 
@@ -131,37 +131,37 @@ def test_task_that_tells_of_a_row_that_there_is_not(standin):
         ),
     ],
 )
-def test_broken_catalog_or_task(standin, name, text, message):
-    folder = standin.root if name == "catalog.toml" else standin.path("good").parent
+def test_broken_catalog_or_task(inside, name, text, message):
+    folder = inside.root if name == "catalog.toml" else inside.path("good").parent
     (folder / name).write_text(text)
-    done = standin.call("list")
+    done = inside.call("list")
     assert done.returncode == 2 and message in one_line(done.stderr) and name in done.stderr
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"schema": 99}', '{"schema": 2, "task": 7}'])
-def test_file_that_is_no_record(standin, text):
-    file = standin.column() / "good.json"
+def test_file_that_is_no_record(inside, text):
+    file = inside.column() / "good.json"
     file.parent.mkdir(parents=True)
     file.write_text(text)
-    done = standin.call("report", "--out", str(standin.out), own_python=False)
+    done = inside.call("report", "--out", str(inside.out), own_python=False)
     assert done.returncode == 2
     assert "good.json" in one_line(done.stderr)
     assert file.read_text() == text
 
 
-def test_list(standin):
-    listed = standin.call("list")
-    assert listed.returncode == 0 and "good[slow]" in listed.stdout
+def test_list(inside):
+    listed = inside.call("list")
+    assert listed.returncode == 0 and f"good[slow]  test         given: {sys.executable}" in listed.stdout
 
 
-def test_bare_command_says_first_how_to_run_less_and_what_is_installed(standin, tmp_path):
+def test_bare_command_says_first_how_to_run_less_and_what_is_installed(inside, tmp_path):
     """It ends before the first run, for want of data."""
     for name, sizes in (("small", (0.5, 0.25)), ("large", (4, 1.5))):
         disk, download = sizes
-        standin.environment(name, "3.11", "", disk_gb=disk, download_gb=download)
-    standin.catalog(standin.entry("good", "small") + standin.entry("raises", "large"))
+        inside.environment(name, "3.11", "", disk_gb=disk, download_gb=download)
+    inside.catalog(inside.entry("good", "small") + inside.entry("raises", "large"))
     nowhere = {"XDG_CACHE_HOME": str(tmp_path), "ROSETTA_DATA": "", "https_proxy": "http://127.0.0.1:9"}
-    done = standin.call(own_python=False, **nowhere)
+    done = inside.call(own_python=False, **nowhere)
     first, *_, last = done.stdout.splitlines()
     assert first.startswith("To run less: name rows (run_all.py run ")
     assert all(part in first for part in ("--task", "--preset smoke", "Ctrl-C", "run_all.py resume"))
@@ -169,7 +169,7 @@ def test_bare_command_says_first_how_to_run_less_and_what_is_installed(standin, 
         "2 runs, about 2 s; before, 2 environments will be installed (large, small): 4.5 GB of disk, 1.8 GB to download"
     )
     assert done.returncode == 2 and "--data-dir" in one_line(done.stderr)
-    named = standin.call("run", "good", own_python=False, **nowhere)
+    named = inside.call("run", "good", own_python=False, **nowhere)
     assert "To run less" not in named.stdout and "an environment will be installed (small)" in named.stdout
 
 
@@ -184,14 +184,14 @@ def test_a_bare_name_is_the_plain_row_and_a_star_is_all(task):
 
 
 @pytest.mark.parametrize("arguments", [each for each in COMMANDS if each[0] not in BESIDE_A_RUNNER], ids=" ".join)
-def test_command_that_runs_or_measures_refuses_beside_a_runner(standin, arguments):
-    with FileLock(standin.root / ".rosetta.lock", timeout=0):
-        done = standin.call(*arguments, own_python=False)
+def test_command_that_runs_or_measures_refuses_beside_a_runner(inside, arguments):
+    with FileLock(inside.root / ".rosetta.lock", timeout=0):
+        done = inside.call(*arguments, own_python=False)
     assert done.returncode == 2 and "another run_all.py is at work in this checkout" in one_line(done.stderr)
 
 
-def test_doctor_tells_what_is_there(standin, tmp_path):
-    done = standin.call("doctor", ROSETTA_DATA=str(tmp_path))
+def test_doctor_tells_what_is_there(inside, tmp_path):
+    done = inside.call("doctor", ROSETTA_DATA=str(tmp_path))
     assert done.returncode == 1
     assert (
         "environment test" in done.stdout

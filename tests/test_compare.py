@@ -214,10 +214,10 @@ def write(folder, *given: Record):
     return folder
 
 
-def test_folders_and_exit_codes(standin, tmp_path):
+def test_folders_and_exit_codes(inside, tmp_path):
     before, same = write(tmp_path / "before", *times(10)), write(tmp_path / "same", *times(10.5))
     slow = write(tmp_path / "slow", *times(20))
-    call = lambda *arguments: standin.call("compare", *map(str, arguments), own_python=False)  # noqa: E731
+    call = lambda *arguments: inside.call("compare", *map(str, arguments), own_python=False)  # noqa: E731
     done = call(before, same)
     assert done.returncode == 0 and "nothing changed beyond noise; 1 rows compared" in done.stdout
     done = call(before, slow)
@@ -260,14 +260,14 @@ def test_records_of_an_older_schema_are_one_line(standin):
         (("good", "good", "--factor", "1"), "--factor 1 is no change for the worse: give a number above 1"),
     ],
 )
-def test_bad_input_is_one_line(standin, arguments, message):
-    (standin.root / "empty").mkdir()
-    write(standin.root / "good", make())
-    write(standin.root / "other", make("flax"))
-    broken = standin.root / "broken" / "here" / TASK / "quick"
+def test_bad_input_is_one_line(inside, arguments, message):
+    (inside.root / "empty").mkdir()
+    write(inside.root / "good", make())
+    write(inside.root / "other", make("flax"))
+    broken = inside.root / "broken" / "here" / TASK / "quick"
     broken.mkdir(parents=True)
     (broken / "pytorch.json").write_text("{")
-    done = standin.call("compare", *arguments, own_python=False)
+    done = inside.call("compare", *arguments, own_python=False)
     assert done.returncode == 2 and message in one_line(done.stderr)
 
 

@@ -351,10 +351,10 @@ def test_brought_package_is_hashed(environment, tmp_path):
         ("requirements.txt", b"six\xff\n", "is not valid: its byte 4 is no UTF-8"),
     ],
 )
-def test_broken_recipe_is_one_line(standin, file, content, said):
-    path = standin.root / "environments" / "test" / file
+def test_broken_recipe_is_one_line(inside, file, content, said):
+    path = inside.root / "environments" / "test" / file
     path.unlink() if content is None else path.write_bytes(content)
-    done = standin.call("list", own_python=False)
+    done = inside.call("list", own_python=False)
     line = one_line(done.stderr)
     assert done.returncode == 2 and said in line and (f"environments/test/{file}" in line or "catalog.toml" in line)
 

@@ -81,26 +81,26 @@ def test_an_older_batch_by_its_name(standin):
 
 
 @pytest.mark.parametrize("arguments", [(), ("20200101-000000",)])
-def test_nothing_to_go_on_with_is_one_line(standin, arguments):
-    done = resume(standin, *arguments)
+def test_nothing_to_go_on_with_is_one_line(inside, arguments):
+    done = resume(inside, *arguments)
     assert done.returncode == 2
     assert one_line(done.stderr).endswith("there is no batch below out/: start one with run_all.py run")
 
 
 @pytest.mark.parametrize("text", ["{", '{"schema": 1, "rows": []}'])
-def test_order_that_is_none_is_one_line(standin, text):
-    folder = standin.out / ".batches" / "20200101-000000"
+def test_order_that_is_none_is_one_line(inside, text):
+    folder = inside.out / ".batches" / "20200101-000000"
     folder.mkdir(parents=True)
     (folder / "order.json").write_text(text)
-    done = resume(standin)
+    done = resume(inside)
     assert done.returncode == 2 and "order.json is not valid: " in one_line(done.stderr)
     assert (folder / "order.json").read_text() == text
 
 
-def test_unknown_batch_names_those_that_are_there(standin):
-    (standin.out / ".batches" / "20261122-100000").mkdir(parents=True)
-    (standin.out / ".batches" / "20261122-100000" / "order.json").touch()
-    done = resume(standin, "20200101-000000")
+def test_unknown_batch_names_those_that_are_there(inside):
+    (inside.out / ".batches" / "20261122-100000").mkdir(parents=True)
+    (inside.out / ".batches" / "20261122-100000" / "order.json").touch()
+    done = resume(inside, "20200101-000000")
     assert done.returncode == 2
     assert one_line(done.stderr).endswith("there is no batch 20200101-000000; the latest are: 20261122-100000")
 
@@ -120,6 +120,7 @@ def test_killed_at_any_moment_every_row_ends_with_one_record(standin, request):
     start = standin.command("run", "--synthetic", "--preset", "smoke", "--out", str(standin.out))
     again = standin.command("resume", "--out", str(standin.out), own_python=False)
     finished: dict[str, dict] = {}
+    met = 0  # kills of a runner at work
     for _ in range(kills):
         begun = any(standin.out.glob(".batches/*/order.json"))
         runner = subprocess.Popen(
@@ -129,7 +130,7 @@ def test_killed_at_any_moment_every_row_ends_with_one_record(standin, request):
             runner.wait(chance.uniform(0.3, 5.0))
         except subprocess.TimeoutExpired:
             runner.kill()
-            runner.wait()
+            met += runner.wait() != 0
         for _, record in records.read_all(standin.out):  # whatever is there is whole
             kept = finished.setdefault(record.name, record.model_dump())
             assert kept == record.model_dump(), "a finished run was run again"
@@ -139,6 +140,7 @@ def test_killed_at_any_moment_every_row_ends_with_one_record(standin, request):
             check_one_record_each(standin, rows)
             finished.clear()
             subprocess.run(["rm", "-r", str(standin.out)], check=True)
+    assert met, "every batch had ended before its kill"
     begun = any(standin.out.glob(".batches/*/order.json"))
     assert (resume(standin) if begun else standin.run(*rows)).returncode == 0
     check_one_record_each(standin, rows)

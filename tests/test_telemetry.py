@@ -1,8 +1,9 @@
 """What the runner measures of a run from outside; GPUs through a recorded stand-in for NVML."""
 
+import os
 import subprocess
 import sys
-import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -43,10 +44,10 @@ def test_memory_and_processor_time_of_a_whole_tree(child):
     assert told is None and metrics.peak_gpu_memory is None and metrics.energy_j is None
 
 
-def test_energy_of_the_counter(child, monkeypatch):
+def test_energy_of_the_counter(monkeypatch):
     gpu = FakeGpu(energy=5_000_000, power=300_000)
     FakeNvml(monkeypatch, [FakeGpu("other"), gpu])
-    with RunMeter(child.pid, gpus=["1"]) as meter:
+    with RunMeter(os.getpid(), gpus=["1"]) as meter:
         gpu.used, gpu.energy = 3 * GIB, 5_030_000  # the run starts: 30 J
         meter.mark()
         gpu.energy += 50_000
@@ -63,20 +64,23 @@ def test_energy_of_the_counter(child, monkeypatch):
     assert (told.utilisation, told.clock_mhz, told.throttled, told.error) == (0.5, 1380, ["power"], None)
 
 
-def test_power_is_added_up_where_there_is_no_counter(child, monkeypatch):
-    """As on a K80."""
-    FakeNvml(monkeypatch, [FakeGpu(power=100_000)])
-    started = time.monotonic()
-    with RunMeter(child.pid, gpus=["0"]) as meter:
-        time.sleep(0.5)
+def test_power_is_added_up_where_there_is_no_counter(monkeypatch):
+    """As on a K80: the mean of two looks, over the time between them."""
+    gpu, clock = FakeGpu(power=100_000), iter((0.0, 2.0, 5.0))
+    FakeNvml(monkeypatch, [gpu])
+    monkeypatch.setattr(telemetry, "INTERVAL_S", 1000.0)  # it looks when it is told to, and at the end
+    monkeypatch.setattr(telemetry, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    with RunMeter(os.getpid(), gpus=["0"]) as meter:
+        gpu.power = 300_000
+        meter.mark()
+        gpu.power = 100_000
     metrics, told = measured(meter)
-    assert told.energy_from == "power"
-    assert metrics.energy_j == pytest.approx(100 * (time.monotonic() - started), rel=0.2)
+    assert (told.energy_from, told.power_w, metrics.energy_j) == ("power", 200.0, 400.0 + 600.0)
 
 
-def test_a_gpu_that_tells_nothing_of_energy(child, monkeypatch):
+def test_a_gpu_that_tells_nothing_of_energy(monkeypatch):
     FakeNvml(monkeypatch, [FakeGpu()])
-    with RunMeter(child.pid, gpus=["0"]) as meter:
+    with RunMeter(os.getpid(), gpus=["0"]) as meter:
         meter.mark()
         meter.mark()
     metrics, told = measured(meter)
@@ -84,10 +88,10 @@ def test_a_gpu_that_tells_nothing_of_energy(child, monkeypatch):
     assert told.energy_from is None and told.power_w is None and metrics.peak_gpu_memory == 0
 
 
-def test_a_gpu_that_is_lost_leaves_what_was_measured_before(child, monkeypatch):
+def test_a_gpu_that_is_lost_leaves_what_was_measured_before(monkeypatch):
     gpu = FakeGpu(energy=0)
     FakeNvml(monkeypatch, [gpu])
-    with RunMeter(child.pid, gpus=["0"]) as meter:
+    with RunMeter(os.getpid(), gpus=["0"]) as meter:
         gpu.energy = 30_000
         meter.mark()
         gpu.lost = True
@@ -96,21 +100,21 @@ def test_a_gpu_that_is_lost_leaves_what_was_measured_before(child, monkeypatch):
     assert metrics.energy_j == 30.0 and "lost" in told.error.lower()
 
 
-def test_a_gpu_that_is_lost_before_the_run(child, monkeypatch):
+def test_a_gpu_that_is_lost_before_the_run(monkeypatch):
     gpu = FakeGpu()
     gpu.lost = True
     FakeNvml(monkeypatch, [gpu])
-    with RunMeter(child.pid, gpus=["0"]) as meter:
+    with RunMeter(os.getpid(), gpus=["0"]) as meter:
         meter.mark()
     metrics, told = measured(meter)
     assert "lost" in told.error.lower() and metrics.energy_j is None
 
 
-def test_several_gpus_are_added_up(child, monkeypatch):
+def test_several_gpus_are_added_up(monkeypatch):
     """Energy, power and memory are sums; use and clocks are of all."""
     first, second = FakeGpu(energy=0, power=300_000), FakeGpu(energy=0, power=200_000)
     FakeNvml(monkeypatch, [FakeGpu("other"), first, second])
-    with RunMeter(child.pid, gpus=["1", "2"]) as meter:
+    with RunMeter(os.getpid(), gpus=["1", "2"]) as meter:
         second.utilisation, second.clock, second.throttle = 100, 1380, telemetry.THROTTLING["temperature"]
         first.used, second.used = 3 * GIB, 2 * GIB
         meter.mark()
@@ -122,22 +126,22 @@ def test_several_gpus_are_added_up(child, monkeypatch):
     assert (told.clock_mhz, told.throttled) == (1380, ["temperature"])
 
 
-def test_energy_of_several_needs_all_of_them(child, monkeypatch):
+def test_energy_of_several_needs_all_of_them(monkeypatch):
     FakeNvml(monkeypatch, [FakeGpu(energy=0, power=300_000), FakeGpu()])
-    with RunMeter(child.pid, gpus=["0", "1"]) as meter:
+    with RunMeter(os.getpid(), gpus=["0", "1"]) as meter:
         meter.mark()
     metrics, told = measured(meter)
     assert metrics.energy_j is None and told.energy_from is None and told.power_w is None
     FakeNvml(monkeypatch, [FakeGpu(energy=0, power=300_000), FakeGpu(power=100_000)])
-    with RunMeter(child.pid, gpus=["0", "1"]) as meter:
+    with RunMeter(os.getpid(), gpus=["0", "1"]) as meter:
         meter.mark()
     assert measured(meter)[1].energy_from == "power"
 
 
-def test_one_lost_gpu_of_several_ends_the_sampling(child, monkeypatch):
+def test_one_lost_gpu_of_several_ends_the_sampling(monkeypatch):
     first, second = FakeGpu(energy=0), FakeGpu(energy=0)
     FakeNvml(monkeypatch, [first, second])
-    with RunMeter(child.pid, gpus=["0", "1"]) as meter:
+    with RunMeter(os.getpid(), gpus=["0", "1"]) as meter:
         first.energy, second.energy = 20_000, 10_000
         meter.mark()
         second.lost = True

@@ -11,9 +11,11 @@ from rosetta import catalog, tasks
 from rosetta.kinds import KINDS
 from rosetta.plan import content
 from tests import toys
+from tests.inside import Inside
 from tests.standin import ROOT, StandIn, one_line
 
 NEW, TASKS_OF_NEW = "another", ("toy_train", "toy_infer")  # a framework with notebooks in two of the tasks
+OUR_TASKS = set(catalog.load().tasks)
 TITLES = {"numpy": "NumPy", NEW: NEW}
 ROWS = [f"{task}/numpy" for task in toys.TOYS] + [f"{task}/{NEW}" for task in TASKS_OF_NEW]
 KIND = {task: tasks.load(toys.TASKS / "notebooks" / task).kind for task in toys.TOYS}
@@ -29,9 +31,13 @@ def value(loss): return loss
 
 
 @pytest.fixture(scope="module")
-def toy(tmp_path_factory) -> StandIn:
+def toy(tmp_path_factory):
     """The toy tasks are all that the checkout has."""
-    standin = StandIn(tmp_path_factory.mktemp("toys") / "checkout")
+    with pytest.MonkeyPatch.context() as patch:
+        yield only_toys(Inside(tmp_path_factory.mktemp("toys") / "checkout", patch))
+
+
+def only_toys(standin: StandIn) -> StandIn:
     shutil.rmtree(standin.root / "notebooks")
     (standin.root / "catalog.toml").write_text("schema = 2\n")
     toys.write(standin.root)
@@ -140,6 +146,27 @@ def test_verified(toy):
         assert TITLES[name] in page
 
 
+def test_crossloaded(toy):
+    done = toy.call(
+        "crossload", "--task", "toy_train", "--train-size", "64", "--test-size", "50", "--out", str(toy.out)
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    *lines, last = done.stdout.splitlines()
+    pairs = [(trained, by) for trained in ("another", "numpy") for by in ("another", "numpy")]
+    assert sorted(lines) == sorted(f"{trained} -> {by}: 20 of 50" for trained, by in pairs)
+    assert last == f"all agree within 2 examples; {toy.out}/conformance/toy_train.md"
+    section = (toy.out / "conformance" / "toy_train.md").read_text().partition("## Cross-loading\n\n")[2]
+    assert section.startswith(
+        "Each line has the weights that one framework trained (2 epochs of 64 examples), evaluated by every framework: how many "
+        "of 50 test examples each classifies rightly, and by how many examples the most and the least differ. "
+        "All agree within 2 examples. test-machine, "
+    )
+    assert section.endswith(
+        "| trained by / evaluated by | another | NumPy | differ by |\n| --- | ---: | ---: | ---: |\n"
+        "| another | 20 | 20 | 0 |\n| NumPy | 20 | 20 | 0 |\n"
+    )
+
+
 def test_on_the_site(toy, ran, tmp_path):
     done = toy.call("site", "--to", str(tmp_path / "site"), "--out", str(toy.out), own_python=False)
     assert done.returncode == 0, done.stderr
@@ -151,7 +178,8 @@ def test_on_the_site(toy, ran, tmp_path):
 
 
 @pytest.mark.parametrize("task", [task for task in toys.TOYS if KIND[task].trains])
-def test_measured_where_its_kind_trains(toy, task):
+def test_measured_where_its_kind_trains(standin, task):
+    toy = only_toys(standin)
     program = toy.root / "programs" / "phases" / "numpy.py"
     program.parent.mkdir(parents=True)
     program.write_text(PHASES)
@@ -220,4 +248,4 @@ def test_new_framework_is_checked_to_its_first_mistake_and_its_cost_is_written(t
 
 def test_runner_is_as_it_was(toy):
     assert content(toy.root / "rosetta") == content(ROOT / "rosetta")
-    assert not set(toys.TOYS) & set(catalog.load().tasks), "the toys are no tasks of the collection"
+    assert not set(toys.TOYS) & OUR_TASKS, "the toys are no tasks of the collection"

@@ -123,43 +123,43 @@ def test_runner_that_is_gone(standin):
     assert done.returncode == 1 and f"{message} --out {standin.out}" in done.stdout
 
 
-def test_without_a_terminal_the_table_is_printed_once(standin):
-    leave(standin, "20261121-100000", ended=NOW)
-    name = leave(standin, "20261122-100000", ended=NOW)
-    done = watch(standin)
+def test_without_a_terminal_the_table_is_printed_once(inside):
+    leave(inside, "20261121-100000", ended=NOW)
+    name = leave(inside, "20261122-100000", ended=NOW)
+    done = watch(inside)
     assert done.stdout.count(f"batch {name}: 1 of 2 done") == 1
     assert "50.00 %" in done.stdout and "waiting" in done.stdout
-    assert watch(standin, name).stdout == done.stdout
-    assert "batch 20261121-100000:" in watch(standin, "20261121-100000").stdout
+    assert watch(inside, name).stdout == done.stdout
+    assert "batch 20261121-100000:" in watch(inside, "20261121-100000").stdout
 
 
 @pytest.mark.parametrize(
     "state, reason", [({"pid": 2**22 + 1}, "has lost its runner"), ({"ended": NOW}, "was interrupted")]
 )
-def test_batch_that_lacks_runs_without_a_terminal(standin, state, reason):
-    name = leave(standin, "20261122-100000", **state)
-    done = watch(standin)
+def test_batch_that_lacks_runs_without_a_terminal(inside, state, reason):
+    name = leave(inside, "20261122-100000", **state)
+    done = watch(inside)
     assert done.returncode == 1
-    going_on = f"go on with: run_all.py resume {name} --out {standin.out}"
+    going_on = f"go on with: run_all.py resume {name} --out {inside.out}"
     assert f"batch {name} {reason}, 1 runs are missing; {going_on}" in done.stdout
 
 
-def test_whole_batch_without_a_terminal(standin):
-    leave(standin, "20261122-100000", ended=NOW, lines=[Line(row="good", estimate_s=3, state="ok", ended=NOW)])
-    done = watch(standin)
+def test_whole_batch_without_a_terminal(inside):
+    leave(inside, "20261122-100000", ended=NOW, lines=[Line(row="good", estimate_s=3, state="ok", ended=NOW)])
+    done = watch(inside)
     assert done.returncode == 0 and "1 of 1 done" in done.stdout and "go on with" not in done.stdout
 
 
-def test_bad_input_is_one_line(standin):
-    done = watch(standin)
+def test_bad_input_is_one_line(inside):
+    done = watch(inside)
     assert done.returncode == 2 and "there is no batch below out/" in one_line(done.stderr)
-    name = leave(standin, "20261122-100000", ended=NOW)
-    done = watch(standin, "20200101-000000")
+    name = leave(inside, "20261122-100000", ended=NOW)
+    done = watch(inside, "20200101-000000")
     assert done.returncode == 2 and f"there is no batch 20200101-000000; the latest are: {name}" in one_line(
         done.stderr
     )
-    (standin.out / ".batches" / name / "status.json").write_text("{")
-    done = watch(standin)
+    (inside.out / ".batches" / name / "status.json").write_text("{")
+    done = watch(inside)
     assert done.returncode == 2 and "status.json is not valid" in one_line(done.stderr)
 
 

@@ -9,8 +9,9 @@ from tests.standin import one_line
 
 
 @pytest.fixture(scope="module")
-def toy(tmp_path_factory) -> Toy:
-    return Toy(tmp_path_factory.mktemp("toy") / "checkout")
+def toy(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        yield Toy(tmp_path_factory.mktemp("toy") / "checkout", patch)
 
 
 def good(done) -> str:

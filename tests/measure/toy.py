@@ -1,17 +1,18 @@
 """A checkout with one row of a task that trains: a notebook of a few lines in NumPy, with its programs and lessons."""
 
-import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import nbformat
+import pytest
 
 from rosetta import files
 from rosetta.kinds import KINDS
 from rosetta.paths import ROOT
 from rosetta.records import Record
+from tests.inside import Here
 from tests.standin import in_order
 
 CELLS = {
@@ -86,7 +87,7 @@ parameters = { EPOCHS = 2, N_TRAIN = 20 }
 class Toy:
     """The checkout; ``bare`` has a notebook and no programs."""
 
-    def __init__(self, root: Path):
+    def __init__(self, root: Path, patch: pytest.MonkeyPatch):
         self.root, self.out = root, root.parent / "out"
         for name in ("common", "rosetta"):
             shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
@@ -97,12 +98,12 @@ class Toy:
         notebook = in_order("Toy", KINDS["train"], list(CELLS.items()))
         for name in ("toy", "bare"):
             nbformat.write(notebook, root / "notebooks" / "slope" / f"{name}.ipynb")
+        self.here = Here(root, patch)
 
     def call(self, *arguments: str) -> subprocess.CompletedProcess:
         """``run_all.py`` with these arguments, to its end."""
-        env = os.environ | {"ROSETTA_MACHINE": "box", "COLUMNS": "200", "CUDA_VISIBLE_DEVICES": "-1"}
-        command = [sys.executable, "run_all.py", *arguments, "--out", str(self.out)]
-        return subprocess.run(command, cwd=self.root, env=env, capture_output=True, text=True, timeout=300)
+        variables = {"ROSETTA_MACHINE": "box", "COLUMNS": "200", "CUDA_VISIBLE_DEVICES": "-1"}
+        return self.here.call([sys.executable, "run_all.py", *arguments, "--out", str(self.out)], variables)
 
     def measure(self, *arguments: str) -> subprocess.CompletedProcess:
         """A measurement of rows."""

@@ -198,27 +198,27 @@ def test_notebooks_of_every_kind_are_cut_by_its_roles(kind, tmp_path):
     assert all(("Heading" in section.note) == (section.role in many) for section in program.sections)
 
 
-def test_pages_of_tasks_of_every_kind(standin):
+def test_pages_of_tasks_of_every_kind(inside):
     """A toy of each kind: a page of each sort, and a framework's pages lead to each other. One has its notebook and no more."""
-    shutil.copytree(ROOT / "docs", standin.root / "docs")
-    toys.write(standin.root)
-    shutil.rmtree(standin.root / "notebooks" / STANDIN)  # its notebooks have no text
-    (standin.root / "catalog.toml").write_text("schema = 2\n" + toys.FRAMEWORK)
-    bare = standin.root / "notebooks" / toys.TOYS[-1]
+    shutil.copytree(ROOT / "docs", inside.root / "docs")
+    toys.write(inside.root)
+    shutil.rmtree(inside.root / "notebooks" / STANDIN)  # its notebooks have no text
+    (inside.root / "catalog.toml").write_text("schema = 2\n" + toys.FRAMEWORK)
+    bare = inside.root / "notebooks" / toys.TOYS[-1]
     notebook = nbformat.read(bare / "numpy.ipynb", as_version=4)
     for cell in notebook.cells:
         cell.metadata.pop("concepts", None)
     nbformat.write(notebook, bare / "numpy.ipynb")
-    reference = standin.root / "common" / "reference" / f"{bare.name}.py"
+    reference = inside.root / "common" / "reference" / f"{bare.name}.py"
     for file in (bare / "README.md", bare / "concepts.toml", reference):
         file.unlink(missing_ok=True)
-    done = standin.call("site", "--to", str(standin.root / "site"), "--out", str(standin.out), own_python=False)
+    done = inside.call("site", "--to", str(inside.root / "site"), "--out", str(inside.out), own_python=False)
     assert done.returncode == 0, done.stderr
-    index = (standin.root / "site" / "index.html").read_text()
+    index = (inside.root / "site" / "index.html").read_text()
     for task in toys.TOYS:
         for folder in addresses.OF_TASKS:
-            assert (standin.root / "site" / folder / f"{task}.html").is_file() and f"{folder}/{task}.html" in index
-        page = (standin.root / "site" / "frameworks" / task / "numpy.html").read_text()
+            assert (inside.root / "site" / folder / f"{task}.html").is_file() and f"{folder}/{task}.html" in index
+        page = (inside.root / "site" / "frameworks" / task / "numpy.html").read_text()
         assert [other for other in toys.TOYS if f"../{other}/numpy.html" in page] == [
             other for other in toys.TOYS if other != task
         ]

@@ -1,0 +1,127 @@
+"""A stand-in checkout whose commands work in this process: in less time, and within reach of ``tests.mutants``.
+
+Its notebooks are executed here, too, one at a time, by nothing but Python.
+"""
+
+import importlib
+import io
+import json
+import pkgutil
+import subprocess
+import sys
+import threading
+import time
+from contextlib import redirect_stderr, redirect_stdout
+from datetime import UTC, datetime
+from pathlib import Path
+
+import nbformat
+import pytest
+
+import common.data
+import common.params
+import common.record
+import common.reference
+import rosetta
+from rosetta import cli, paths, streams
+from rosetta.plan import Plan
+from rosetta.run import execute, interpreters, kernels
+from rosetta.run.child import Job, Outcome, told
+from rosetta.run.completion import Ending
+from rosetta.run.devices import Slot
+from rosetta.run.telemetry import RunMeter
+from tests.standin import ROOT, StandIn
+
+ONE_AT_A_TIME = threading.Lock()  # for what a notebook changes in this process
+
+
+class Here:
+    """Makes the checkout below ``root`` the one of this process, until ``patch`` ends with its test or module."""
+
+    def __init__(self, root: Path, patch: pytest.MonkeyPatch):
+        self.root, self.patch, self.before = root, patch, paths.ROOT
+        for module in pkgutil.walk_packages(rosetta.__path__, "rosetta."):
+            importlib.import_module(module.name)
+        for name, module in list(sys.modules.items()):
+            if name.startswith("rosetta."):
+                self._move(module)
+        for package in (common.params, common.reference, common.data):  # of tasks that only this checkout has
+            places = [*package.__path__, str(root / Path(package.__path__[0]).relative_to(ROOT))]
+            patch.setattr(package, "__path__", places)
+        patch.setattr(streams, "keep_on", lambda: None)  # it is for the end of a process
+        answer = subprocess.CompletedProcess([], 0, f"{kernels.STARTED}\n", "")
+        patch.setattr(interpreters, "ask", lambda *_, **__: answer)
+        patch.setattr(execute, "_supervise", _supervise)
+        patch.chdir(root)
+
+    def _move(self, module) -> None:
+        """Its paths become those of this checkout, and it forgets what it knows of the other."""
+        for name, value in vars(module).items():
+            if self._moved(value) is not value:
+                self.patch.setattr(module, name, self._moved(value))
+            if getattr(value, "__module__", None) == module.__name__:
+                if getattr(value, "__defaults__", None):
+                    self.patch.setattr(value, "__defaults__", tuple(map(self._moved, value.__defaults__)))
+                if hasattr(value, "cache_clear"):
+                    value.cache_clear()
+
+    def _moved(self, value):
+        below = isinstance(value, Path) and value.is_relative_to(self.before)
+        return self.root / value.relative_to(self.before) if below else value
+
+    def call(self, command: list[str], variables: dict[str, str]) -> subprocess.CompletedProcess:
+        """The command line, to its end. command: as a process would be given it, Python first."""
+        out, errors, code = io.StringIO(), io.StringIO(), 0
+        with pytest.MonkeyPatch.context() as process, redirect_stdout(out), redirect_stderr(errors):
+            for name, value in variables.items():
+                process.setenv(name, value)
+            process.setattr(sys, "argv", command[1:])
+            try:
+                cli.main()
+            except SystemExit as end:
+                code = end.code or 0
+        return subprocess.CompletedProcess(command, code, out.getvalue(), errors.getvalue())
+
+
+class Inside(StandIn):
+    """The stand-in, in this process."""
+
+    def __init__(self, root: Path, patch: pytest.MonkeyPatch):
+        super().__init__(root)
+        self.here = Here(root, patch)
+
+    def call(self, *arguments: str, own_python: bool = True, **variables: str) -> subprocess.CompletedProcess:
+        return self.here.call(self.command(*arguments, own_python=own_python), self.variables(**variables))
+
+
+def _supervise(run: execute.Run, plan: Plan, slot: Slot, watch: execute.Watcher) -> tuple[Ending, RunMeter]:
+    """In the place of a run's process and its kernel: the cells of the notebook, one after the other."""
+    notebook, shown, outcome = nbformat.read(plan.row.notebook, as_version=4), [], Outcome("ok")
+    (spec,) = run.folder.rglob("kernel.json")
+    names = {"__name__": "__main__", "print": lambda *_: None}
+    with ONE_AT_A_TIME, pytest.MonkeyPatch.context() as process:
+        for name, value in json.loads(spec.read_text())["env"].items():
+            process.setenv(name, value)
+        process.chdir(plan.row.notebook.parent)
+        process.setattr(sys, "path", [*sys.path])
+        process.setattr(common.record, "print", names["print"], raising=False)
+        process.setattr(common.record, "_show", lambda payload, text: shown.append((payload, text)))
+        for cell in (cell for cell in notebook.cells if cell.cell_type == "code"):
+            began, seconds = datetime.now(UTC), time.perf_counter()
+            try:
+                exec(cell.source, names)
+                cell.metadata["execution"] = {"shell.execute_reply": ""}
+            except Exception as error:
+                outcome = Outcome("failed", told(type(error).__name__, error))
+            took = {"start_time": began.isoformat(), "duration": time.perf_counter() - seconds + 0.001}
+            cell.metadata["papermill"] = took | ({"exception": True} if outcome.error else {})
+            if outcome.error:
+                break
+            if cell.metadata.tags == ["parameters"]:
+                names |= Job.read(run.folder).parameters
+        for payload, text in shown:
+            data = {common.record.MIME: payload, "text/plain": text}
+            cell.outputs.append(nbformat.v4.new_output("display_data", data=data))
+    nbformat.write(notebook, run.executed)
+    outcome.write(run.folder)
+    return Ending(False, 0, ""), RunMeter(0, ())
