@@ -5,9 +5,9 @@ What the record, the tables and a comparison say of it is asserted value by valu
 
 import json
 import sys
-import time
 from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
+from itertools import cycle
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -23,8 +23,10 @@ from rosetta.report.columns import TaskResults
 from rosetta.run import devices, execute, machine, telemetry
 from rosetta.run.child import Job, Outcome
 from rosetta.run.completion import Ending
+from rosetta.run.execute import Progress
 from rosetta.run.kernels import Kernel
 from rosetta.run.telemetry import RunMeter
+from rosetta.site import downloads
 from tests.fake_nvml import GIB, FakeNvml, cards
 
 KNOWN = catalog.load()
@@ -33,6 +35,8 @@ GIVEN = {"EPOCHS": 3, "N_TRAIN": 5000, "BATCHSIZE": 50, "TARGET_ACCURACY": 0.5}
 # Seconds that the cells took, in their order
 CELLS = {"setup": 1.5, "data": 0.75, "model": 0.5, "weights": 0.25, "optimizer": 0.125, "evaluate": 16.0}
 CELLS |= {"train": 32.0, "record": 0.625}
+LOSSES = (2.0, 1.5, 1.25)
+BEGAN = datetime(2026, 11, 22, 12, tzinfo=UTC)
 # At the start; then at the end of each epoch and of the test after it
 CLOCK = (10.0, 14.0, 20.0, 22.0, 30.0, 33.0, 40.0)
 
@@ -57,10 +61,18 @@ class Process:
 
 
 class Interpreter:
-    """In place of Kernels: a build of the environment, nothing is installed."""
+    """In place of Kernels: an interpreter of the user's, which nobody asks."""
+
+    pins = "pins"
 
     def fingerprint(self, row, gpus):
-        return "pins"
+        return self.pins
+
+    def interpreter(self, environment):
+        return Path(sys.executable)
+
+    def has_build(self, row, gpus):
+        return True
 
     def get(self, row, log, tell, gpus):
         return Kernel(Path(sys.executable), {"OF_THE_BUILD": "1"}, "cuda13")
@@ -76,7 +88,7 @@ def handed_over(monkeypatch) -> dict:
     )
     monkeypatch.setenv(common.record.TEST_EACH_EPOCH, "1")
     log = common.record.EpochLog(3)
-    for loss, accuracy in ((2.0, 0.25), (1.5, 0.5), (1.25, 0.75)):
+    for loss, accuracy in zip(LOSSES, (0.25, 0.5, 0.75)):
         log.epoch(loss, lambda accuracy=accuracy: accuracy)
     common.record.record(log, 0.75, 3441592, [], "cuda:0", None, None)
     (payload,) = shown
@@ -94,34 +106,42 @@ def notebook(payload: dict, began: datetime) -> str:
     return json.dumps({"cells": cells, "metadata": {}})
 
 
-def played(monkeypatch) -> tuple[Record, dict, dict]:
-    """The record of the run, the variables of its kernel, and the parameters that papermill was given."""
+def play(monkeypatch) -> dict[str, dict]:
+    """From now on every run goes so; returns where the variables of its kernel and its parameters will be."""
     gpu = cards("NVIDIA H200")[0]
     gpu.grows, gpu.power = 0, 400_000
     FakeNvml(monkeypatch, [*cards("NVIDIA H200"), gpu])
     monkeypatch.setattr(machine, "processors", lambda: list(range(8)))
     monkeypatch.setattr(telemetry, "INTERVAL_S", 1000.0)  # it looks when it is told to
-    looks = iter(([Process(2, 10), Process(1, 5)], [Process(1, 2)]))
+    looks = cycle(([Process(2, 10), Process(1, 5)], [Process(1, 2)]))
     monkeypatch.setattr(telemetry, "tree", lambda pid: next(looks))
-    clock = iter((100.0, 100.0, 142.5))
-    monkeypatch.setattr(execute, "time", SimpleNamespace(monotonic=lambda: next(clock), time=time.time))
+    clock = cycle((100.0, 100.0, 142.5))
+    monkeypatch.setattr(execute, "time", SimpleNamespace(monotonic=lambda: next(clock), time=BEGAN.timestamp))
     seen: dict[str, dict] = {}
 
     def supervise(run, plan, slot, watch):
         (spec,) = run.folder.rglob("kernel.json")
         seen.update(variables=json.loads(spec.read_text())["env"], injected=Job.read(run.folder).parameters)
-        run.executed.write_text(notebook(handed_over(monkeypatch), datetime.now(UTC) + timedelta(seconds=2.25)))
+        run.executed.write_text(notebook(handed_over(monkeypatch), BEGAN + timedelta(seconds=2.25)))
         Outcome("ok").write(run.folder)
+        gpu.used = GIB
         with RunMeter(1, slot.gpus) as meter:
             meter._sample_processes()
-            for used, joules in ((5, 100), (3, 350), (2, 600)):
-                gpu.used, gpu.energy = used * GIB, joules * 1000
+            for epoch, (used, joules) in enumerate(((5, 100), (3, 250), (2, 250)), start=1):
+                gpu.used, gpu.energy = used * GIB, gpu.energy + joules * 1000
                 meter.mark()
+                watch(Progress("running", "epoch", epoch, 3, f"loss {LOSSES[epoch - 1]:.4f}"))
             gpu.energy += 200_000
             meter._sample_processes()
         return Ending(False, 0, "", meter.marked_j), meter
 
     monkeypatch.setattr(execute, "_supervise", supervise)
+    return seen
+
+
+def played(monkeypatch) -> tuple[Record, dict, dict]:
+    """The record of the run, the variables of its kernel, and the parameters that papermill was given."""
+    seen = play(monkeypatch)
     (planned,) = plan.make(KNOWN, [ROW], "quick", GIVEN, gpu=True, slot={"THREADS": 4})
     slot = devices.timed("1", threads=4)[0]
     run = execute.execute(planned, slot, Interpreter(), lambda progress: None)
@@ -141,6 +161,7 @@ METRICS = {
     "steady_epoch_s": 2.5,
     "examples_per_s": 2000.0,  # 5,000 in 2.5 s
     "examples_per_j": 20.0,  # 10,000 in the 500 J between the first and the last epoch line
+    "start_s": 2.25,
     "setup_s": 1.5,
     "data_s": 0.75,
     "build_s": 0.875,  # model, weights, optimizer
@@ -179,9 +200,7 @@ CELLS_OF_THE_TABLE = {
 def test_record(monkeypatch):
     record, variables, injected = played(monkeypatch)
     assert (record.status, record.error) == ("ok", None)
-    metrics = record.metrics.model_dump(exclude_none=True)
-    assert metrics.pop("start_s") == pytest.approx(2.25, abs=0.25)
-    assert metrics == METRICS
+    assert record.metrics.model_dump(exclude_none=True) == METRICS
     assert (record.build, record.device, record.threads) == ("cuda13", "cuda:0", 4)
     assert record.cuda == {"CUDA": "13.0"} and record.dataset.sizes == {"train": 5000, "test": 10000}
     assert [gpu.name for gpu in record.machine.gpus] == ["NVIDIA H200"] and record.machine.name == "nvidia-h200"
@@ -249,3 +268,60 @@ def plan_key(machine="here", environment="pins", digest=lambda path: "content", 
 def test_what_decides_a_run_is_in_its_key(what):
     """Resume and the batch take a record with the same key for this run."""
     assert KEYS[what]() != plan_key() == plan_key()
+
+
+def test_tables_of_several(monkeypatch):
+    """Two seeds, one of which failed, on a machine whose facts are known."""
+    record, *_ = played(monkeypatch)
+    facts = {"cpu": "the processor", "memory": 16 * GIB, "os": "Linux"}
+    record.machine = record.machine.model_copy(update=facts)
+    record.started, record.notebook.executed = BEGAN, "pytorch.ipynb"
+    failed = record.model_copy(update={"status": "failed", "error": "out of memory", "seed": 1})
+    results = TaskResults.of(KNOWN, "cifar10_cnn", [record, failed])
+    (column,) = results.columns
+    assert column.about() == (
+        "the processor, 8 cores, 16 GiB; NVIDIA H200 (141 GiB, driver 580.1); Linux. "
+        "3 epochs of 5,000, batch 50, tested on 10,000 (CIFAR-10); run on 2026-11-22."
+    )
+    assert column.title == "nvidia-h200, quick, BATCHSIZE=50, EPOCHS=3, N_TRAIN=5000, TARGET_ACCURACY=0.5, THREADS=4"
+    assert texts(tables.unfinished(results)) == [
+        ["framework", "where", "status", "reason"],
+        ["PyTorch, seed 1", column.title, "failed", "out of memory"],
+    ]
+    assert texts(tables.of_framework(results, "pytorch")) == [
+        ["row", "where", "status", "accuracy", "train", "executed", "record"],
+        ["PyTorch", column.title, "ok", "75.00 %", "9.0 s", "notebook", "record"],
+        ["PyTorch, seed 1", column.title, "failed", "75.00 %", "9.0 s", "notebook", "record"],
+    ]
+    entry = downloads._entry(record)
+    assert {name: entry.pop(name) for name in [*entry][:13]} == {
+        "row": "pytorch",
+        "framework": "pytorch",
+        "title": "PyTorch",
+        "machine": "nvidia-h200",
+        "gpus": ["NVIDIA H200"],
+        "device": "cuda:0",
+        "preset": "quick",
+        "changed": GIVEN | {"THREADS": 4},
+        "synthetic": False,
+        "seed": None,
+        "status": "ok",
+        "started": "2026-11-22T12:00:00+00:00",
+        "versions": record.versions,
+    }
+    assert entry.pop("record").startswith("records/") and entry == record.metrics.model_dump(mode="json")
+    flat = {"changed": {"EPOCHS": 3, "LR": 0.5}, "loss": [2.0, 1.5], "gpus": ["NVIDIA H200"], "title": "PyTorch"}
+    assert downloads._csv([flat]) == "changed,loss,gpus,title\nEPOCHS 3; LR 0.5,2.0; 1.5,NVIDIA H200,PyTorch\n"
+    second = record.model_copy(update={"seed": 2}, deep=True)
+    second.metrics.accuracy = 0.5
+    results = TaskResults.of(KNOWN, "cifar10_cnn", [record, second])
+    assert texts(tables.across_seeds(results, results.columns[0])) == [
+        ["framework", "n", "median", "min", "max", "median among the values of all other rows"],
+        ["PyTorch", "2", "62.50 %", "50.00 %", "75.00 %", "no other row"],
+    ]
+    (row,) = [row for row in texts(tables.overview(results)) if row[0] == "PyTorch"]
+    assert row == ["PyTorch", "62.50 % (50.00 - 75.00, n = 2)", "9.0 s (9.0 - 9.0, n = 2)", "", ""]
+
+
+def texts(table: tables.Table) -> list[list[str]]:
+    return [table.headings, *([cell.text for cell in row] for row in table.rows)]

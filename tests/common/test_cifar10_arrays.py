@@ -117,6 +117,11 @@ def test_synthetic_images_are_the_same_every_time_in_both_layouts():
     assert first[0].min() >= 0 and first[0].max() <= 1
 
 
+def test_synthetic_images_of_the_test_are_others():
+    x_train, _, x_test, _ = cifar10.load("NCHW", n_train=50, n_test=50, synthetic=True)
+    assert not set(map(bytes, x_train)) & set(map(bytes, x_test))
+
+
 def test_synthetic_images_are_the_same_on_every_python():
     x_train, y_train, _, _ = cifar10.load("NCHW", n_train=10, n_test=10, synthetic=True)
     assert y_train.tolist() == [2, 9, 6, 4, 0, 3, 1, 7, 8, 5]

@@ -1,0 +1,175 @@
+"""A batch of runs whose figures are known beforehand: what it says, keeps and returns, and what resume makes of it."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from rosetta import data, records, running
+from rosetta.batch import batch, journal, screen
+from rosetta.batch.journal import Order
+from rosetta.errors import RosettaError, Unavailable
+from rosetta.report import pages
+from rosetta.run import kernels, machine
+from rosetta.terminal import Console
+from tests.test_known_run import GIVEN, Interpreter, play
+
+ORDER = Order(rows=["cifar10_cnn/pytorch"], named=True, preset="quick", overrides=GIVEN, seeds=2, gpus="1", threads=4)
+COLUMN = "quick,batchsize=50,epochs=3,n_train=5000,target_accuracy=0.5,threads=4"
+STEPS = (
+    "preparing",
+    "starting",
+    *(f"epoch {epoch}/3  loss {loss}" for epoch, loss in enumerate(("2.0000", "1.5000", "1.2500"), 1)),
+)
+RUNS = [
+    f"[{number}/2] {row}: {step}  (0 s)"
+    for number, row in ((1, "pytorch"), (2, "pytorch seed 1"))
+    for step in (*STEPS, "ok  75.00 %")
+]
+ANNOUNCED = [
+    "the processor, 8 cores, GPU 1: NVIDIA H200; results as nvidia-h200",
+    "  pytorch, 2 seeds     quick  3 epochs of 5,000, batch 50, tested on 10,000, about 42 s each",
+    "2 runs, about 1:25 min",
+]
+
+
+@pytest.fixture
+def known(monkeypatch):
+    """Every run goes as in ``test_known_run``, and the clock of the screen stands still."""
+    play(monkeypatch)
+    interpreter = Interpreter()
+    monkeypatch.setattr(kernels, "chosen", lambda python, build: interpreter)
+    monkeypatch.setattr(machine, "cpu", lambda: "the processor")
+    monkeypatch.setattr(data, "locate", lambda dataset, folder=None: None)
+    monkeypatch.setattr(journal, "time", SimpleNamespace(monotonic=lambda: 0.0))
+    return interpreter
+
+
+@pytest.fixture
+def said(capsys):
+    """The runner's lines since the last time, without those of the notebooks."""
+    return lambda: [line for line in capsys.readouterr().out.splitlines() if not line.startswith(("epoch ", "  test "))]
+
+
+def raising(error: Exception):
+    def function(*_, **__):
+        raise error
+
+    return function
+
+
+def test_batch_and_what_resume_makes_of_it(known, said, tmp_path, monkeypatch):
+    assert running.run(ORDER, tmp_path) == 0
+    (*_,) = lines = said()
+    assert lines[3:] == [*RUNS, f"2 of 2 runs ok; table: {tmp_path}/results.md"]
+    (folder,) = (tmp_path / ".batches").iterdir()
+    assert journal.read_order(folder) == ORDER and sorted(file.name for file in folder.iterdir()) == [
+        "lock",
+        "order.json",
+        "status.json",
+    ]
+    status = journal.read_status(folder)
+    assert (status.id, status.slots, status.done, status.remaining_s) == (folder.name, 1, 2, 0.0) and status.ended
+    shown = {
+        (line.row, line.state, line.where, line.part, line.note, line.result, line.took_s, line.error)
+        for line in status.lines
+    }
+    assert shown == {
+        (row, "ok", "GPU 1", "epoch 3/3", "", "75.00 %", 0.0, None) for row in ("pytorch", "pytorch seed 1")
+    }
+    Console(width=200).print(screen.table(status, 40))
+    assert [line.rstrip() for line in said()] == [
+        "row             state         at   result  elapsed  of",
+        "pytorch         ok     epoch 3/3  75.00 %      0 s",
+        "pytorch seed 1  ok     epoch 3/3  75.00 %      0 s",
+        f"batch {folder.name}: 2 of 2 done",
+    ]
+    kept = dict(records.read_all(tmp_path))
+    place = tmp_path / "nvidia-h200" / "cifar10_cnn" / COLUMN
+    assert [*kept] == [place / "pytorch.json", place / "pytorch.seed-1.json"]
+    assert [(one.seed, one.params["SEED"], one.batch, one.beside, one.attempts) for one in kept.values()] == [
+        (None, 0, folder.name, 0, 1),
+        (1, 1, folder.name, 0, 1),
+    ]
+    assert [one.notebook.executed for one in kept.values()] == ["pytorch.ipynb", "pytorch.seed-1.ipynb"]
+    assert len({one.key for one in kept.values()}) == 2 and (tmp_path / "cifar10_cnn.md").exists()
+
+    assert running.resume("last", tmp_path, fresh=False) == 0
+    assert said() == [f"batch {folder.name}: all 2 runs are finished; --fresh runs them again"]
+    (place / "pytorch.json").unlink()
+    assert running.resume(folder.name, tmp_path, fresh=False) == 0
+    one = ANNOUNCED[1].replace(", 2 seeds", "         ").replace(" each", "")
+    some = [ANNOUNCED[0], one, "1 run, about 42 s", *RUNS[: len(RUNS) // 2]]
+    assert said() == [
+        f"batch {folder.name}: 1 of 2 runs are finished",
+        *some,
+        f"1 of 1 runs ok; table: {tmp_path}/results.md",
+    ]
+    known.pins = "others"
+    nothing = "nothing changed beyond noise since the earlier records of this machine (1 rows compared)"
+    for anew in (False, True):
+        assert running.resume("last", tmp_path, fresh=anew) == 0
+        assert said() == [
+            f"batch {folder.name}: 0 of 2 runs are finished",
+            *ANNOUNCED,
+            *RUNS,
+            f"2 of 2 runs ok; table: {tmp_path}/results.md",
+            nothing,
+        ]
+    monkeypatch.setenv("ROSETTA_MACHINE", "another box")
+    assert running.resume("last", tmp_path, fresh=False) == 0
+    assert said()[0] == f"batch {folder.name}: 0 of 2 runs are finished"
+    assert [file.parts[-4] for file, _ in records.read_all(tmp_path)] == ["another-box"] * 2 + ["nvidia-h200"] * 2
+
+
+def test_whatever_went_wrong_is_in_the_exit_code(known, said, tmp_path, monkeypatch):
+    one = ORDER.model_copy(update={"seeds": 1})
+    with monkeypatch.context() as broken:
+        broken.setattr(pages, "write", raising(RosettaError("no room")))
+        assert running.run(one, tmp_path) == 1
+        assert said()[-2:] == ["the table could not be renewed: no room", "1 of 1 runs ok"]
+    with monkeypatch.context() as broken:
+        broken.setattr(batch, "save", raising(OSError("no room")))
+        assert running.run(one, tmp_path / "new") == 1
+        assert said()[-2:] == [
+            "pytorch: only its record could be kept: no room",
+            f"1 of 1 runs ok; table: {tmp_path}/new/results.md",
+        ]
+        ((_, record),) = records.read_all(tmp_path / "new")
+        assert (record.status, record.notebook.executed, record.notebook.log) == ("ok", None, None)
+        broken.setattr(records, "write", raising(OSError("none at all")))
+        assert running.run(one, tmp_path / "new") == 1
+        assert "pytorch: ok, but not kept: none at all" in said()
+    monkeypatch.setattr(known, "get", raising(Unavailable("no wheel")))
+    for named in (True, False):
+        assert running.run(one.model_copy(update={"named": named}), tmp_path / "skipped") == named
+        assert said()[-2:] == ["pytorch: skipped: no wheel", f"0 of 1 runs ok; table: {tmp_path}/skipped/results.md"]
+    monkeypatch.setattr(known, "get", raising(RosettaError("no disk")))
+    assert running.run(one.model_copy(update={"named": False}), tmp_path / "failed") == 1
+    assert said()[-2:] == ["pytorch: failed: no disk", f"0 of 1 runs ok; table: {tmp_path}/failed/results.md"]
+
+
+def test_a_batch_in_which_nothing_can_run_leaves_nothing(known, tmp_path, monkeypatch):
+    monkeypatch.setattr(data, "locate", raising(RosettaError("no data")))
+    with pytest.raises(RosettaError, match="no data"):
+        running.run(ORDER, tmp_path)
+    assert not list((tmp_path / ".batches").iterdir())
+
+
+REFUSED = [
+    (
+        {"cluster": "tcp://x", "jobs": 2},
+        "--gpus, --threads and --jobs share out this machine; with --cluster each worker takes one run at a time",
+    ),
+    (
+        {"jobs": 2},
+        "--jobs 2 would let timed runs share a device (1 here), and their times would mean nothing: leave it out, or use --preset smoke",
+    ),
+    ({"jobs": 2, "preset": "smoke"}, "--jobs shares the processors out by itself: leave out --threads"),
+]
+
+
+@pytest.mark.parametrize("changed, message", REFUSED)
+def test_what_would_spoil_the_times_is_refused(known, tmp_path, changed, message):
+    with pytest.raises(RosettaError) as error:
+        running.run(ORDER.model_copy(update=changed), tmp_path)
+    assert str(error.value) == message
