@@ -127,7 +127,7 @@ class Tables:
             key=lambda record: (_setting(record), order[record.full_name], record.dataset.synthetic),
         )
 
-    def blocks(self) -> blocks.Tables:
+    def blocks(self) -> "blocks.Tables":  # quoted: a copy of the method may stand below it (mutmut)
         """By the name of the block."""
         made = {name: partial(self._table, name) for name in OF_ROWS | OF_MACHINES}
         for name, make in {"limits": self._limits, "sweep": _sweep, "points": self._points}.items():
