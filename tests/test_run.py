@@ -19,8 +19,11 @@ import psutil
 import pytest
 from papermill.engines import NotebookExecutionManager
 
-from rosetta import records
-from rosetta.batch.batch import save
+import rosetta.batch.batch
+from rosetta import catalog, files, records
+from rosetta.batch.batch import Batch, save
+from rosetta.batch.journal import Line, Order, open_new
+from rosetta.batch.screen import Screen
 from rosetta.errors import RosettaError
 from rosetta.kinds import KINDS
 from rosetta.records import Record
@@ -28,6 +31,7 @@ from rosetta.run import child
 from rosetta.run.execute import Run, new_folder
 from rosetta.run.executed import ExecutedNotebook
 from rosetta.run.kernels import Kernel, write_kernelspec
+from rosetta.terminal import Console
 from tests.standin import ROOT, cells, one_line
 
 
@@ -72,8 +76,8 @@ def test_failure_does_not_replace_a_finished_record_and_nothing_names_a_path_of_
     assert standin.record("good") == before
     assert standin.record("good.failed")["status"] == "failed"
     assert "50.00 %" in standin.table() and "SystemError: today" in standin.table()
-    files = [file for file in standin.out.rglob("*") if file.suffix in (".json", ".ipynb", ".md")]
-    assert files and not [file for file in files if str(standin.root) in file.read_text()]
+    written = [file for file in standin.out.rglob("*") if file.suffix in (".json", ".ipynb", ".md")]
+    assert written and not [file for file in written if str(standin.root) in file.read_text()]
 
 
 def test_success_takes_an_earlier_failure_away(standin):
@@ -119,6 +123,23 @@ def test_disk_full_while_a_record_is_written(record, tmp_path, monkeypatch):
     )
     assert file.read_text() == before
     assert list(file.parent.iterdir()) == [file]
+
+
+def test_record_that_alone_could_be_kept_stands_beside_no_file_of_another_run(record, tmp_path, monkeypatch):
+    failed = record.model_copy(update={"status": "failed", "error": "a reason"})
+    journal = open_new(tmp_path, Order(rows=[record.full_name]), [Line(row=record.full_name, estimate_s=1)], 1)
+    batch = Batch(catalog.load(), tmp_path, journal, Screen(journal.status, Console()))
+    for suffix in (".ipynb", ".log"):
+        files.write_atomically(records.path(failed, tmp_path, suffix), "of an earlier run")
+
+    def full(run, results):
+        raise RosettaError("no space")
+
+    monkeypatch.setattr(rosetta.batch.batch, "save", full)
+    kept = batch.keep(0, Run(failed, new_folder(tmp_path)), beside=0)
+    journal.close()
+    assert "only its record could be kept" in batch.troubles[0]
+    assert [file.suffix for file in records.path(kept, tmp_path).parent.iterdir()] == [".json"]
 
 
 def test_table_that_cannot_be_written_is_one_line(standin):

@@ -130,6 +130,8 @@ class Batch:
         label = self.catalog.label(record)
         try:
             records.write(record, self.results)
+            for suffix in (".ipynb", ".log"):  # what is there is not whole, or an earlier run's
+                records.path(record, self.results, suffix).unlink(missing_ok=True)
             self.troubles.append(f"{label}: only its record could be kept: {error}")
         except (RosettaError, OSError) as again:
             self.troubles.append(f"{label}: {record.status}, but not kept: {again}")
