@@ -73,6 +73,7 @@ class Met:
     run: RunName | None
     began: float  # by the system's own clock of the day, in seconds, as are times of files
     ended: float = math.inf
+    hit: Hit | None = None
 
 
 def schedule(seed: int, seconds: float) -> list[Fault]:
@@ -122,7 +123,7 @@ class Injector:
     def counts(self) -> dict[str, Counter[str]]:
         """Of faults that met something: how many of each kind, of each signal, and for each role."""
         faults = {id(met.fault): met.fault for met in self.met}.values()
-        hits = [hit for fault in faults for hit in fault.hits]
+        hits = [met.hit for met in self.met if met.hit]
         return {
             "faults": Counter(fault.kind for fault in faults),
             "signals": Counter(hit.signal for hit in hits),
@@ -146,9 +147,9 @@ class Injector:
     def _later(self, at_s: float, steps: Steps) -> None:
         heapq.heappush(self._steps, (at_s, next(self._order), steps))
 
-    def _note(self, fault: Fault, run: RunName | None = None, about: str = "") -> Met:
-        self.log(f"{fault}{about}")
-        self.met.append(Met(fault, run, time.time()))
+    def _note(self, fault: Fault, hit: Hit | None = None, pid: int | None = None, run: RunName | None = None) -> Met:
+        self.log(f"{fault}: {hit.signal} to {hit.role} {pid} of {run}" if hit else str(fault))
+        self.met.append(Met(fault, run, time.time(), hit=hit))
         return self.met[-1]
 
     def _signal(self, fault: Fault) -> Steps:
@@ -160,7 +161,7 @@ class Injector:
             with suppress(psutil.NoSuchProcess):
                 if process:
                     process.send_signal(Signals[hit.signal])
-                    self._note(fault, run, f": {hit.signal} to {hit.role} {process.pid} of {run}")
+                    self._note(fault, hit, process.pid, run)
             time.sleep(fault.lasts_s)  # here, since it is short
 
     _two_signals = _signal
@@ -173,7 +174,7 @@ class Injector:
         run = run_of(process)
         with suppress(psutil.NoSuchProcess):
             process.suspend()
-            met = self._note(fault, run, f": {hit.role} {process.pid} of {run}")
+            met = self._note(fault, hit, process.pid, run)
             try:
                 yield fault.lasts_s
             finally:
