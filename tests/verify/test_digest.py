@@ -38,7 +38,7 @@ DECISIVE = {
     "what all kinds share": ("rosetta/verify/levels.py", "array.astype(np.float64)", "array"),
 }
 REST = {
-    "text of the notebook": ("notebooks/toy_train/numpy.ipynb", "A few lines.", "Other words."),
+    "text of the notebook": ("notebooks/toy_train/numpy.ipynb", "The setup of", "Other words of"),
     "report": ("rosetta/report/tables.py", "", "# a word\n"),
     "runner": ("rosetta/run/execute.py", "", "# a word\n"),
     "page of the conformance": ("rosetta/verify/page.py", "", "# a word\n"),
