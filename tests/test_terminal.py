@@ -167,7 +167,10 @@ def test_notebook_that_prints_control_sequences(standin):
     standin.notebook("raises", [("parameters", "EPOCHS, N_TRAIN, N_TEST = 1, 640, 100"), ("train", fail)])
     standin.catalog(standin.entry("raises"))
     done = standin.run("raises")
-    assert done.returncode == 1 and "failed: RuntimeError: epoch 1/1  loss 1.0 abcd (in the cell train)" in done.stdout
+    assert (
+        done.returncode == 1
+        and "failed: RuntimeError: epoch 1/1  loss 1.0 abcd (in the cell train, line 3)" in done.stdout
+    )
     assert f"epoch 1/1  loss 1.0 {WORDS}  (" in done.stdout
     assert not controls(done.stdout + done.stderr) and not controls(standin.table())
     said = next(line for line in done.stdout.splitlines() if "raises: failed: " in line)

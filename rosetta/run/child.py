@@ -118,6 +118,7 @@ def execute(job: Job, executed: Path) -> Outcome:
             km=kernel,
         )
     except PapermillExecutionError as error:
+        print(*error.traceback, sep="\n")  # for the log
         return Outcome("failed", told(error.ename, error.evalue))
     except DeadKernelError:
         return Outcome("crashed", f"the kernel died: {ending(kernel.provisioner.process.returncode)}")

@@ -1,12 +1,20 @@
 """Reads what an executed notebook holds: its record output, seconds of each cell, where it stopped."""
 
 import json
+import re
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from common.record import MIME
 from rosetta.paths import portable
+
+COLOUR = re.compile(r"\x1b\[[\d;]*m")
+# A cell's own place in IPython's traceback: of IPython 8 and newer, and of the older ones, where an arrow shows the line
+PLACE = re.compile(
+    r"^(?:Cell In ?\[\d+\], line |(?:<ipython-input-.*> in <module>|Input In ?\[\d+\], in <.*)\n(?:.*\n)*?-+> )(\d+)\b(?!, in)",
+    re.MULTILINE,
+)
 
 
 class ExecutedNotebook:
@@ -38,18 +46,28 @@ class ExecutedNotebook:
         return min((datetime.fromisoformat(time) for time in times if time), default=None)
 
     def stopped_in(self) -> str | None:
-        """The role of the cell that raised, or that never got its reply because the kernel ended."""
+        """The cell that raised, or that never got its reply because the kernel ended: its role, and the line where that is known."""
         for cell in self.cells:
             started = cell["metadata"].get("papermill", {}).get("start_time")
             replied = "shell.execute_reply" in cell["metadata"].get("execution", {})
             if started and not replied or cell["metadata"].get("papermill", {}).get("exception"):
-                return role(cell)
+                line = _raised_in(cell)
+                return f"{role(cell)}, line {line}" if role(cell) and line else role(cell)
         return None
 
 
 def role(cell: dict[str, Any]) -> str | None:
     tags = cell["metadata"].get("tags", [])
     return tags[0] if tags else None
+
+
+def _raised_in(cell: dict[str, Any]) -> int | None:
+    """The line of a cell that raised."""
+    for output in cell["outputs"]:
+        if output["output_type"] == "error":
+            found = PLACE.search(COLOUR.sub("", "\n".join(output["traceback"])))
+            return int(found[1]) if found else None
+    return None
 
 
 def make_portable(file: Path) -> None:

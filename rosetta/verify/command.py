@@ -2,7 +2,7 @@
 
 import os
 import random
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from rich.table import Table
@@ -17,9 +17,11 @@ from rosetta.paths import RESULTS, portable
 from rosetta.run import devices
 from rosetta.run.kernels import chosen
 from rosetta.terminal import Console
-from rosetta.verify import conformance, cross, digest, levels, page
+from rosetta.verify import conformance, cross, digest, levels, logs, page
 from rosetta.verify.conformance import Conformance
+from rosetta.verify.diagnosis import causes
 from rosetta.verify.kinds import proof
+from rosetta.verify.logs import LoggingKernels
 from rosetta.verify.probes import Bench
 
 
@@ -49,7 +51,8 @@ def verify(names: list[str], options: Options, every: bool = False, drawn: int =
         setting.reports[row.task].add(found)
         conformance.write(setting.reports[row.task], setting.results, row.task)
         head = f"[{len(verified)}/{len(due)}] {setting.catalog.label(row)}: "
-        setting.console.print(_line(head, found, setting.tasks[row.task].kind_name), soft_wrap=True)
+        line = _line(head, found, setting.tasks[row.task].kind_name, logs.path(setting.results, row))
+        setting.console.print(line, soft_wrap=True)
     written = ""
     for key, task in setting.tasks.items():
         if lines := [(row, verified[row.full_name]) for row in due if row.task == key]:
@@ -113,8 +116,13 @@ class Setting:
 
     def verify(self, row: Row) -> tuple[Row, Conformance]:
         reference = self.references[row.task, row.facts.flavour]
-        probe = self.bench.prober(row, reference.task, self.options.synthetic)
-        return row, conformance.verify(row, probe, reference, self.digests[row.full_name], self.gpu)
+        log = logs.path(self.results, row)
+        bench = replace(self.bench, kernels=LoggingKernels(self.bench.kernels, log))
+        probe = bench.prober(row, reference.task, self.options.synthetic)
+        found = conformance.verify(row, probe, reference, self.digests[row.full_name], self.gpu)
+        if not found.failed:
+            log.unlink(missing_ok=True)
+        return row, found
 
     def unchanged(self, drawn: int) -> dict[str, Conformance]:
         """The rows that have passed as they are today, by their full names, without some that are drawn at random.
@@ -139,14 +147,16 @@ class Setting:
         self.console.say(line)
 
 
-def _line(head: str, found: Conformance, kind: str) -> Text:
+def _line(head: str, found: Conformance, kind: str, log: Path) -> Text:
     if found.skipped:
         return Text(f"{head}skipped: {found.skipped}", "yellow")
     if found.passed:
         return Text(f"{head}ok  ({found.seconds:.0f} s)")
-    levels = proof(kind).LEVELS
-    failures = [f"level {finding.level} ({levels[finding.level]}): {finding.reason}" for finding in found.failed]
-    return Text(f"{head}FAILED {'; '.join(failures)}", "red")
+    names = proof(kind).LEVELS
+    lines = [f"{head}FAILED {'; '.join(cause.told(names) for cause in causes(found.findings))}"]
+    lines += [f"    level {level}: {said}" for level, said in found.diagnosis.items()]
+    lines += [f"    log: {portable(str(log))}"] if log.is_file() else []
+    return Text("\n".join(lines), "red")
 
 
 def _table(kind: str, lines: list[page.Line]) -> Table:

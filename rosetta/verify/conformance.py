@@ -11,10 +11,11 @@ from rosetta.catalog import Row
 from rosetta.files import Strict
 from rosetta.naming import Named
 from rosetta.records import Commit, Machine
+from rosetta.verify import replay
 from rosetta.verify.cross import Matrix
 from rosetta.verify.kinds import proof
 from rosetta.verify.levels import Finding
-from rosetta.verify.probes import Prober, Reference
+from rosetta.verify.probes import Outputs, Prober, Reference
 
 SCHEMA = 2
 FROM_RECORD = {"task", "framework", "variant", "commit", "machine", "device", "versions"}  # of the first probe
@@ -35,6 +36,7 @@ class Conformance(Named, Strict):
     versions: dict[str, str]
     synthetic: bool
     findings: list[Finding] = []  # one a level; none where the row was skipped
+    diagnosis: dict[int, str] = {}  # by failed level: what computes the notebook's numbers
     skipped: str | None = None  # why this machine cannot run the row
     stale: bool = Field(False, exclude=True)  # whether the row has changed since then
 
@@ -62,7 +64,13 @@ class Report(Strict):
 def verify(row: Row, probe: Prober, reference: Reference, digest: str, gpu: bool) -> Conformance:
     """Run a row's probes and judge them. Whatever the notebook does is a finding, never an exception."""
     started = datetime.now(UTC)
-    findings, outputs = proof(reference.task.kind_name).judge(row, probe, reference, gpu)
+    left: list[Outputs] = []
+
+    def keeping(parameters: dict) -> Outputs:
+        left.append(probe(parameters))
+        return left[-1]
+
+    findings, outputs = proof(reference.task.kind_name).judge(row, keeping, reference, gpu)
     record = outputs.record
     return Conformance(
         **record.model_dump(include=FROM_RECORD),
@@ -71,6 +79,7 @@ def verify(row: Row, probe: Prober, reference: Reference, digest: str, gpu: bool
         seconds=round((datetime.now(UTC) - started).total_seconds(), 1),
         synthetic=reference.synthetic,
         findings=findings,
+        diagnosis=replay.of(findings, left, reference, row) if reference.task.kind.trains else {},
         skipped=record.error if outputs.skipped else None,
     )
 

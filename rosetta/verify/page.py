@@ -10,6 +10,7 @@ from rosetta.paths import ROOT
 from rosetta.run.kernels import Kernels
 from rosetta.verify import conformance, cross, digest
 from rosetta.verify.conformance import Conformance, Report
+from rosetta.verify.diagnosis import Cause, causes
 from rosetta.verify.kinds import proof
 from rosetta.verify.levels import UNITS, Finding
 
@@ -131,14 +132,22 @@ def _measured(line: Conformance, quantity: str) -> str:
 
 def _failures(lines: list[Line], levels: dict[int, str]) -> list[str]:
     body = [
-        [_title(row, line), f"{finding.level} {levels[finding.level]}", escape(finding.reason or "")]
+        [_title(row, line), _numbered(cause, levels), escape(_with_diagnosis(cause, line))]
         for row, line in lines
-        for finding in line.failed
+        for cause in causes(line.findings)
     ]
     body += [[_title(row, line), "skipped", escape(line.skipped)] for row, line in lines if line.skipped]
     body += [[_title(row, line), "stale", STALE.format(line.verified)] for row, line in lines if line.stale]
     heading = ["framework", "level", "reason"]
     return ["## Failed, skipped or stale", table(heading, body, figures=False)] if body else []
+
+
+def _numbered(cause: Cause, levels: dict[int, str]) -> str:
+    return cause.numbers if len(cause.levels) > 1 else f"{cause.numbers} {levels[cause.levels[0]]}"
+
+
+def _with_diagnosis(cause: Cause, line: Conformance) -> str:
+    return "; ".join([cause.reason, *(line.diagnosis[level] for level in cause.levels if level in line.diagnosis)])
 
 
 def _facts(of: Line) -> list[str]:

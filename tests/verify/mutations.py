@@ -9,6 +9,7 @@ from dataclasses import dataclass
 @dataclass(frozen=True)
 class Mutation:
     level: int  # that must fail; others may as well
+    named: str = ""  # in the diagnosis, where that is not the key
     pytorch: tuple[tuple[str, str, str], ...] = ()
     mxnet_gluon: tuple[tuple[str, str, str], ...] = ()
     tensorflow1: tuple[tuple[str, str, str], ...] = ()
@@ -113,6 +114,7 @@ MUTATIONS = {
     ),
     "biases of 0.01": Mutation(
         level=2,
+        named="biases that start at another constant than 0",
         pytorch=(("model", "zeros_(layer.bias)", "constant_(layer.bias, 0.01)"),),
         mxnet_gluon=(("model", "nn.Dense(10)", "nn.Dense(10, bias_initializer=mx.init.Constant(0.01))"),),
         tensorflow1=(("model", "tf.zeros_initializer()", "tf.constant_initializer(0.01)"),),
@@ -121,6 +123,7 @@ MUTATIONS = {
     "labels off by one": Mutation(level=4, **_loaded("(a + 1) % 10 if a.ndim == 1 else a")),
     "last test batch dropped": Mutation(
         level=3,
+        named="is the last batch of the test dropped",
         pytorch=(
             ("evaluate", "x_test.split(500)", "x_test.split(500)[:-1]"),
             ("evaluate", "== y_test.cpu())", "== y_test.cpu()[:len(predict())])"),

@@ -84,7 +84,7 @@ def test_rows_that_fail_are_named_and_the_others_kept(standin):
     }
     assert (
         reasons["raises"][4]
-        == "the notebook's run: failed: RuntimeError: no kernel image is available (in the cell train)"
+        == "the notebook's run: failed: RuntimeError: no kernel image is available (in the cell train, line 1)"
     )
     assert "crashed" in reasons["segfault"][1] and "not saved" in reasons["forgets"][1]
     assert "diverged" in reasons["diverges"][4]

@@ -1,4 +1,4 @@
-"""The check is checked: every mistake of ``mutations``, planted in copies of notebooks, fails the level meant to see it."""
+"""The check is checked: every mistake of ``mutations``, planted in copies of notebooks, fails the level meant to see it and is named."""
 
 import os
 from pathlib import Path
@@ -10,7 +10,7 @@ from rosetta.batch.workers import Workers
 from rosetta.measure import scripts
 from rosetta.run import devices
 from rosetta.run.kernels import Kernels
-from rosetta.verify import train
+from rosetta.verify import replay, train
 from rosetta.verify.levels import Finding
 from rosetta.verify.probes import Bench
 from rosetta.verify.train import TOLERANCES, USUAL, Reference, Size
@@ -31,8 +31,8 @@ def plant(name: str, mistake: str, folder: Path) -> Copy:
 
 
 @pytest.fixture(scope="module")
-def findings(tmp_path_factory) -> dict[tuple[str, str], list[Finding] | str]:
-    """What the levels found of every mutant, or why one could not run here; two at a time."""
+def findings(tmp_path_factory) -> dict[tuple[str, str], tuple[list[Finding], dict[int, str]] | str]:
+    """What the levels found of every mutant and its diagnosis, or why one could not run here; two at a time."""
     reference = Reference(TASK, synthetic=not os.environ.get("ROSETTA_DATA"))
     bench = Bench(Kernels(), Workers(devices.shared(gpus=None, jobs=None)))
 
@@ -47,7 +47,8 @@ def findings(tmp_path_factory) -> dict[tuple[str, str], list[Finding] | str]:
             outputs, judged = train.trained(probe, reference, size), train.of_trained
         if outputs.skipped:
             return case, outputs.error
-        return case, judged(outputs, reference, TOLERANCES, size)
+        found = judged(outputs, reference, TOLERANCES, size)
+        return case, (found, replay.of(found, [outputs], reference, mutant))
 
     return dict(bench.workers.each(judge, CASES))
 
@@ -55,11 +56,12 @@ def findings(tmp_path_factory) -> dict[tuple[str, str], list[Finding] | str]:
 @pytest.mark.rows
 @pytest.mark.timeout(1500)
 @pytest.mark.parametrize("name, mistake", CASES)
-def test_mistake_fails_its_level(findings, missing, name, mistake):
-    found = findings[name, mistake]
-    if isinstance(found, str):
-        missing(found)
+def test_mistake_fails_its_level_and_is_named(findings, missing, name, mistake):
+    if isinstance(findings[name, mistake], str):
+        missing(findings[name, mistake])
+    found, about = findings[name, mistake]
     level = MUTATIONS[mistake].level
     failed = {finding.level: finding.reason for finding in found if not finding.passed}
     assert level in failed, f"only {failed} failed"
-    print(f"{name}, {mistake}: level {level}: {failed[level]}")
+    print(f"{name}, {mistake}: level {level}: {failed[level]}; {about}")
+    assert (MUTATIONS[mistake].named or mistake) in " ".join(about.values())

@@ -1,0 +1,212 @@
+"""Replays a task's known mistakes in the place of its reference, on what the two runs of kind ``train`` have left.
+
+``common/reference/<task>_mistakes.py`` holds them, where a task has any, in dicts. A key says in plain words what is done; its value
+offers what the level needs: FORWARD ``probabilities(weights, x)``, TRAINING ``train(weights, batches, constants)`` (and ``labels(y)``
+where it changes these), DROPOUT ``dropout_losses(weights, x, y, passes, rng)``, TESTED ``probabilities(weights, x, rng)``, INITIAL
+``undo(name, array)`` (what makes right initial weights of wrong ones). SIZES maps a number of values
+that an error may tell, in place of SIZE, to a mistake.
+Replays compute in float32, on few examples: they are compared with what failed.
+"""
+
+import importlib
+import importlib.util
+from collections.abc import Iterator
+from functools import cache, lru_cache
+from types import ModuleType, SimpleNamespace
+
+import numpy as np
+
+from rosetta.catalog import Row
+from rosetta.verify import levels, train
+from rosetta.verify.diagnosis import Replay, misplaced, named, spoken_of, transposed
+from rosetta.verify.levels import Finding, Judge
+from rosetta.verify.probes import Outputs
+from rosetta.verify.train import STEPS, Reference
+
+EXAMPLES = 16  # of the test
+DRAWS = 100  # of losses with dropout
+LARGEST = 20_000  # numbers of a tensor that are looked at for how they were drawn
+# How far the size of what dropout does to probabilities may be off, as a factor: it is random
+LIKE = 1.5
+
+Weights = dict[str, np.ndarray]
+
+
+def of(findings: list[Finding], left: list[Outputs], reference: Reference, row: Row) -> dict[int, str]:
+    """What is known of the failed levels: level -> sentence. left: what the two runs of the row have left, or the first alone."""
+    failed = {finding.level: finding for finding in findings if not finding.passed}
+    if not failed:
+        return {}
+    known, trained, dropped = _mistakes(reference), left[0], left[-1]
+    tolerances = levels.tolerances(train.TOLERANCES, reference.task, row)
+    if trained.weights is None:
+        said = spoken_of(trained.error or "", known.SIZES, known.SIZE, train.BATCH)
+        return {min(failed): said} if said else {}
+    if 1 in failed:
+        said = transposed(trained.weights, reference.network.WEIGHT_SHAPES)
+        return {1: said} if said else {}
+    about = {}
+    if 3 in failed and not (4 in failed and _same_outputs(failed[3])):
+        about[3] = _forward(failed[3], trained, reference, tolerances, known)
+    if 4 in failed and _same_outputs(failed.get(3)):  # else what is wrong with the network shows there, too
+        about[4] = _training(failed[4], trained, reference, tolerances, known)
+    if 5 in failed and 3 not in failed and dropped.weights is not None:
+        about[5] = _dropout(failed[5], dropped, reference, tolerances, known)
+    if 2 in failed and dropped.weights is not None:
+        replays = _initial(dropped.weights, reference, tolerances, known)
+        about[2] = named(failed[2], replays)
+    return {level: said for level, said in sorted(about.items()) if said}
+
+
+def _mistakes(reference: Reference) -> ModuleType | SimpleNamespace:
+    name = f"common.reference.{reference.task.key}_mistakes"
+    if importlib.util.find_spec(name):
+        return importlib.import_module(name)
+    return SimpleNamespace(FORWARD={}, TRAINING={}, DROPOUT={}, TESTED={}, INITIAL={}, SIZES={}, SIZE=1)
+
+
+def _same_outputs(forward: Finding | None) -> bool:
+    """Whether the test probabilities agree, though the accuracy may not."""
+    return forward is None or "accuracy" in forward.measured
+
+
+def _single(arrays: Weights) -> Weights:
+    return {name: array.astype(np.float32) for name, array in arrays.items()}
+
+
+def _floats(x: np.ndarray) -> np.ndarray:
+    return x.astype(np.float32) if x.dtype.kind == "f" else x
+
+
+# ---- Level 3
+
+
+def _forward(failed: Finding, outputs: Outputs, reference: Reference, tolerances: dict, known) -> str | None:
+    _, _, x, y = reference.data(outputs.record.params["N_TRAIN"], outputs.record.params["N_TEST"])
+    mine, few, weights = outputs.outputs, _floats(x[:EXAMPLES]), _single(outputs.weights)
+    if _same_outputs(failed):
+        return _relabelled(mine, y, outputs.record.metrics.accuracy, known)
+
+    def judged(network) -> Finding:
+        judge, expected = Judge(3, tolerances), network.probabilities(weights, few)
+        judge.at_most("probability", np.abs(mine[: len(few)] - expected).max(), "")
+        return judge.finding
+
+    right = reference.network.probabilities(weights, few)
+    if mine.shape[1:] != right.shape[1:]:
+        return None
+    if said := misplaced(mine, right, len(x), tolerances["probability"]):
+        return said
+    return named(judged(reference.network), (Replay(name, judged(each)) for name, each in known.FORWARD.items()))
+
+
+def _relabelled(mine: np.ndarray, y: np.ndarray, accuracy: float | None, known) -> str | None:
+    for name, each in known.TRAINING.items():
+        changed = getattr(each, "labels", None)
+        if changed and abs(float((mine.argmax(axis=1) == changed(y)).mean()) - (accuracy or 0.0)) < 0.5 / len(y):
+            return f"the accuracy is that of {name}"
+    return None
+
+
+# ---- Level 4
+
+
+def _training(failed: Finding, outputs: Outputs, reference: Reference, tolerances: dict, known) -> str:
+    losses = outputs.record.metrics.loss
+    _, expected = reference.trained()
+    numbers = f"losses {_row(losses)}, reference {_row(expected)}; {_agree(losses, expected, tolerances['loss'])}"
+    start, (x, _) = _start(reference)
+    if all(np.array_equal(outputs.weights[name], array) for name, array in start.items()):
+        params = outputs.record.params
+        if losses and losses[0] is not None and abs(losses[0] - expected[0]) <= tolerances["loss"]:
+            return f"{numbers}; the weights are those of the start: does the optimizer take a step?"
+        return f"no batch came out of {len(x)} images at batch {params['BATCHSIZE']}: is the short batch dropped?"
+    constants = reference.task.constants() | {"BATCHSIZE": outputs.record.params["BATCHSIZE"]}
+
+    def replays() -> Iterator[Replay]:
+        for name in known.TRAINING:
+            weights, theirs = _replayed(reference, name, tuple(constants.items()))
+            yield Replay(name, train.training(outputs.weights, losses, start, weights, theirs, tolerances))
+
+    said = named(failed, replays()) if len(losses) == STEPS else None
+    return f"{numbers}; {said}" if said else numbers
+
+
+def _row(losses: list) -> str:
+    return " ".join("none" if loss is None else f"{loss:.4g}" if abs(loss) >= 100 else f"{loss:.3f}" for loss in losses)
+
+
+def _agree(losses: list, expected: list, tolerance: float) -> str:
+    same = [loss is not None and abs(loss - wanted) <= tolerance for loss, wanted in zip(losses, expected)]
+    n = same.index(False) if False in same else len(same)
+    return "none agrees" if n == 0 else "the first agrees" if n == 1 else f"the first {n} agree"
+
+
+@lru_cache(maxsize=1)
+def _start(reference: Reference) -> tuple[Weights, tuple[np.ndarray, np.ndarray]]:
+    x, y, _, _ = reference.data(train.BATCH, n_test=1)
+    return _single(reference.start), (_floats(x), y)
+
+
+@cache  # they do not depend on the row
+def _replay(reference: Reference, name: str, constants: tuple) -> tuple[Weights, list[float]]:
+    start, batch = _start(reference)
+    return _mistakes(reference).TRAINING[name].train(start, [batch] * STEPS, dict(constants))
+
+
+def _replayed(reference: Reference, name: str, constants: tuple) -> tuple[Weights, list[float]]:
+    with reference.lock:
+        return _replay(reference, name, constants)
+
+
+# ---- Level 5
+
+
+def _dropout(failed: Finding, outputs: Outputs, reference: Reference, tolerances: dict, known) -> str | None:
+    params, weights = outputs.record.params, _single(outputs.weights)
+    x, y, test, _ = reference.data(params["N_TRAIN"], params["N_TEST"])
+    losses, few = outputs.record.metrics.loss, _floats(test[:EXAMPLES])
+    probabilities = reference.network.probabilities(weights, few)
+    mine = outputs.outputs[: len(few)]
+    if mine.shape == probabilities.shape and np.abs(mine - probabilities).max() > tolerances["probability"]:
+        return _tested(mine, probabilities, weights, few, known)
+    if len(losses) > 1 and np.ptp(np.array(losses, float)) < tolerances["loss"]:
+        return "the losses are all the same: is dropout off in training?"
+
+    def judged(network) -> Finding:
+        drawn = network.dropout_losses(
+            weights, _floats(x[: train.DROP_BATCH]), y[: train.DROP_BATCH], DRAWS, np.random.RandomState(4)
+        )
+        return train.dropout(losses, drawn, mine, probabilities, tolerances)
+
+    # All of them: more than one may be within what chance allows
+    replays = [Replay(name, judged(each)) for name, each in known.DROPOUT.items()]
+    return named(failed, sorted(replays, key=lambda replay: replay.finding.measured.get("mean") or np.inf))
+
+
+def _tested(mine: np.ndarray, right: np.ndarray, weights: Weights, x: np.ndarray, known) -> str | None:
+    """What is random cannot be reproduced: the mistake whose probabilities are as far from the right ones."""
+    rng = np.random.RandomState(5)
+    for name, each in known.TESTED.items():
+        ratio = np.linalg.norm(mine - right) / np.linalg.norm(each.probabilities(weights, x, rng) - right)
+        if 1 / LIKE < ratio < LIKE:
+            return f"this is what {name} does (test probabilities are off {ratio:.2f} times as much)"
+    return None
+
+
+# ---- Level 2
+
+
+def _initial(fresh: Weights, reference: Reference, tolerances: dict, known) -> Iterator[Replay]:
+    """Of the tensors that are wrong, some of the numbers."""
+    bound = reference.network.initial_bound
+    some = {name: array.ravel()[:: -(-array.size // LARGEST)].astype(np.float64) for name, array in fresh.items()}
+    wrong = {name: array for name, array in fresh.items() if not train.initial({name: array}, bound, tolerances).passed}
+    for mistake, each in known.INITIAL.items():
+        undone = {name: each.undo(name, _shaped(some[name], fresh[name])) for name in wrong}
+        yield Replay(mistake, train.initial(undone, bound, tolerances))
+
+
+def _shaped(some: np.ndarray, array: np.ndarray) -> np.ndarray:
+    """A bias is told from a weight by its axes."""
+    return some if array.ndim == 1 else some[:, None]

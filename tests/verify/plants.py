@@ -1,0 +1,170 @@
+"""Every known mistake of the task, planted in the NumPy notebook: the cell, what stands there ("" for its front), and what is put there.
+
+The functions are written anew, not taken from the task's list of mistakes.
+"""
+
+STEP = "network.momentum_step = step"
+AROUND = """
+right = network.gradients
+def gradients(w, x, y, masks=None):
+    loss, g = right(w, x, y, masks)
+    {}
+network.gradients = gradients
+"""
+DECAY = AROUND.format("return loss, {{n: a + {} * w[n] for n, a in g.items()}}")
+
+IMAGES = {
+    "height and width swapped": "{0} = {0}.transpose(0, 1, 3, 2)",
+    "reading channels-first images as channels last": "{0} = numpy.moveaxis({0}.reshape(-1, 32, 32, 3), -1, 1)",
+    "blue, green, red instead of red, green, blue": "{0} = {0}[:, [2, 1, 0]]",
+    "images upside down": "{0} = numpy.flip({0}, 2)",
+    "mirrored images": "{0} = numpy.flip({0}, 3)",
+    "pixels from 0 to 255": "{0} = 255 * {0}",
+    "pixels from -1 to 1": "{0} = ({0} - 0.5) / 0.5",
+    "pixels from -0.5 to 0.5": "{0} = {0} - 0.5",
+    "pixels standardised by channel": "{0} = numpy.stack([({0}[:, c] - m) / s for c, (m, s) in enumerate("
+    "[(0.4914, 0.2470), (0.4822, 0.2435), (0.4465, 0.2616)])], 1).astype('float32')",
+    "pixels divided by 255 twice": "{0} = {0} / numpy.float32(255)",
+}
+FORWARD = {
+    "average pooling": "network.max_pool = lambda x: (x[:, :, ::2, ::2] + x[:, :, 1::2, ::2] + x[:, :, ::2, 1::2]"
+    " + x[:, :, 1::2, 1::2]) / 4",
+    "leaky ReLUs": "network.relu = lambda x: numpy.maximum(x, 0.01 * x)",
+    "tanh in place of ReLU": "network.relu = numpy.tanh",
+    "a second softmax": "old = network.softmax; network.softmax = lambda z: old(old(z))",
+    "logits in place of probabilities": "network.softmax = lambda z: z",
+    "logarithms of probabilities": "old = network.softmax; network.softmax = lambda z: numpy.log(old(z))",
+    "a sigmoid in place of the softmax": "network.softmax = lambda z: 0.5 * (1 + numpy.tanh(z / 2))",
+    "mirrored kernels": "old = network.conv; network.conv = lambda x, w, b: old(x, numpy.flip(w, (2, 3)), b)",
+    "kernels with height and width swapped": "old = network.conv; network.conv = lambda x, w, b: old(x, w.transpose(0, 1, 3, 2), b)",
+    "no biases": "old, dense = network.conv, network.dense\n"
+    "network.conv = lambda x, w, b: old(x, w, 0 * b)\nnetwork.dense = lambda x, w, b: dense(x, w, 0 * b)",
+    "flattening by height, width, channel": "old = network.dense; network.dense = lambda x, w, b: old("
+    "x.reshape(-1, 100, 8, 8).transpose(0, 2, 3, 1).reshape(len(x), -1) if x.shape[1] == 6400 else x, w, b)",
+    "exporting fc1 by height, width, channel": "old = network.dense; network.dense = lambda x, w, b: old("
+    "x.reshape(-1, 8, 8, 100).transpose(0, 3, 1, 2).reshape(len(x), -1) if x.shape[1] == 6400 else x, w, b)",
+}
+LAYERS = ("conv1", "the first pooling", "conv3", "the second pooling", "fc1")  # by the shape of what they give
+SHAPES = ("(50, 32, 32)", "(50, 16, 16)", "(100, 16, 16)", "(100, 8, 8)", "(512,)")
+for layer, shape in zip(LAYERS, SHAPES):
+    FORWARD["no ReLU after " + layer] = (
+        f"old = network.relu; network.relu = lambda x: x if x.shape[1:] == {shape} else old(x)"
+    )
+FORWARD |= {name: line.format("x_test") for name, line in IMAGES.items()}
+
+TRAINING = {
+    "momentum 0": "MOMENTUM = 0",
+    "Nesterov's momentum": f"""
+def step(w, v, g, lr, m):
+    old, v = v, {{n: m * v[n] - lr * g[n] for n in w}}
+    return {{n: w[n] + m * v[n] - lr * g[n] for n in w}}, v
+{STEP}
+""",
+    "unit-gain momentum": f"""
+old = network.momentum_step
+def step(w, v, g, lr, m):
+    return old(w, v, {{n: (1 - m) * a for n, a in g.items()}}, lr, m)
+{STEP}
+""",
+    "dampened momentum": f"""
+old, steps = network.momentum_step, []
+def step(w, v, g, lr, m):
+    steps.append(1)
+    return old(w, v, {{n: (1 - m) * a if len(steps) > 1 else a for n, a in g.items()}}, lr, m)
+{STEP}
+""",
+    "a short batch divided by BATCHSIZE": AROUND.format(
+        "return loss, {n: a * len(x) / BATCHSIZE for n, a in g.items()}"
+    ),
+    "a short batch scaled up to BATCHSIZE": AROUND.format(
+        "return loss, {n: a * BATCHSIZE / len(x) for n, a in g.items()}"
+    ),
+    "a summed loss": AROUND.format("return loss * len(x), {n: a * len(x) for n, a in g.items()}"),
+    "a summed loss, told as the mean,": "LR *= N_TRAIN",
+    "weight decay of 1e-4": DECAY.format("1e-4"),
+    "weight decay of 5e-4": DECAY.format("5e-4"),
+    "labels off by one": "y_train = (y_train + 1) % 10",
+    "labels off by one, downwards": "y_train = (y_train + 9) % 10",
+    "adding up the gradients of all steps": "kept = {}\n"
+    + AROUND.format("kept.update((n, kept.get(n, 0) + a) for n, a in g.items()); return loss, dict(kept)"),
+    "a loss smoothed by 0.1": AROUND.format(
+        """every = [right(w, x, 0 * y + k, masks) for k in range(10)]
+    return 0.9 * loss + 0.01 * sum(l for l, _ in every), {n: 0.9 * a + 0.01 * sum(k[n] for _, k in every) for n, a in g.items()}"""
+    ),
+    "a second softmax in the loss": """
+softmax, entropy, slope = network.softmax, network.cross_entropy, network.cross_entropy_gradient
+def twice(z, y):
+    p, d = softmax(z), slope(softmax(z), y)
+    return numpy.stack([(numpy.diag(a) - numpy.outer(a, a)) @ b for a, b in zip(p, d)])
+network.cross_entropy, network.cross_entropy_gradient = lambda z, y: entropy(softmax(z), y), twice
+""",
+    "a short batch filled up with its first images": "more = BATCHSIZE - N_TRAIN\n"
+    "x_train, y_train = numpy.concatenate([x_train, x_train[:more]]), numpy.concatenate([y_train, y_train[:more]])",
+    "a short batch filled up with black images": "more = BATCHSIZE - N_TRAIN\n"
+    "x_train = numpy.concatenate([x_train, 0 * x_train[:more]])\ny_train = numpy.concatenate([y_train, 0 * y_train[:more]])",
+    "biases that are not trained": AROUND.format("return loss, {n: a if a.ndim > 1 else 0 * a for n, a in g.items()}"),
+    "the loss after the step": (
+        "total += loss * len(x)",
+        "total += network.gradients(weights, x, y)[0] * len(x)",
+    ),
+    "the mean of all losses so far": (
+        "log.epoch(total / len(x_train)",
+        "all = [*globals().get('all', []), total / len(x_train)]; log.epoch(sum(all) / len(all)",
+    ),
+}
+TRAINING |= {f"{name} in training": line.format("x_train") for name, line in IMAGES.items()}
+
+RATES = "network.DROPOUT = [(shape, rate) for (shape, _), rate in zip(network.DROPOUT, {})]"
+DROPOUT = {
+    "keep probability for dropout rate": RATES.format("(0.75, 0.75, 0.5)"),
+    "the two dropout rates mixed up": RATES.format("(0.5, 0.5, 0.25)"),
+    "a dropout rate of 0.5 everywhere": RATES.format("(0.5, 0.5, 0.5)"),
+    "a dropout rate of 0.25 everywhere": RATES.format("(0.25, 0.25, 0.25)"),
+    "no dropout after the blocks": RATES.format("(0, 0, 0.5)"),
+    "no dropout before the last layer": RATES.format("(0.25, 0.25, 0)"),
+    "dropout that does not scale up what it keeps": "network.dropout_mask = "
+    "lambda shape, rate, rng, dtype: (rng.random_sample(shape) >= rate).astype(dtype)",
+    "dropout of whole channels": "network.dropout_mask = lambda shape, rate, rng, dtype: ("
+    "(rng.random_sample((shape[0], shape[1]) + len(shape[2:]) * (1,)) >= rate) / (1 - rate)).astype(dtype)",
+}
+TESTED = {
+    "dropout in the test": "network.probabilities = lambda w, x: "
+    "network.softmax(network.forward(w, x, network.dropout_masks(len(x), rng, 'float32'))[0])",
+}
+
+DRAWN = """
+def normal(deviation, shape):
+    return rng.normal(0, deviation, shape)
+def cut(deviation, shape):
+    a = rng.normal(size=shape)
+    while (abs(a) > 2).any():
+        a = numpy.where(abs(a) > 2, rng.normal(size=shape), a)
+    return deviation / 0.8796 * a
+def uniform(bound, shape):
+    return rng.uniform(-bound, bound, shape)
+def drawn(name, shape):
+    fan_in, fan_out = numpy.prod(shape[1:]), shape[0] * numpy.prod(shape[2:])
+    if len(shape) == 1:
+        fan_in = numpy.prod(WEIGHT_SHAPES[name.replace("bias", "weight")][1:])
+        return {} * numpy.ones(shape)
+    return {}
+network.initial_weights = lambda seed: {{n: drawn(n, s) for n, s in WEIGHT_SHAPES.items()}}
+"""
+GLOROT = "uniform((6 / (fan_in + fan_out)) ** 0.5, shape)"
+INITIAL = {
+    "He initialisation (uniform)": DRAWN.format(0, "uniform((6 / fan_in) ** 0.5, shape)"),
+    "LeCun initialisation (uniform)": DRAWN.format(0, "uniform((3 / fan_in) ** 0.5, shape)"),
+    "drawing weights and biases within 1 / sqrt(fan-in)": DRAWN.format(
+        "uniform(fan_in**-0.5, shape)", "uniform(fan_in**-0.5, shape)"
+    ),
+    "Glorot's bound with the kernel left out of the outputs": DRAWN.format(
+        0, "uniform((6 / (fan_in + shape[0])) ** 0.5, shape)"
+    ),
+    "drawing within 0.07": DRAWN.format(0, "uniform(0.07, shape)"),
+    "drawing within 0.05": DRAWN.format(0, "uniform(0.05, shape)"),
+    "biases that start at another constant than 0": DRAWN.format(0.01, GLOROT),
+}
+DEVIATIONS = {"Glorot": "(2 / (fan_in + fan_out)) ** 0.5", "He": "(2 / fan_in) ** 0.5", "LeCun": "fan_in**-0.5"}
+for initialiser, deviation in DEVIATIONS.items():
+    INITIAL[f"{initialiser} initialisation (normal)"] = DRAWN.format(0, f"normal({deviation}, shape)")
+    INITIAL[f"{initialiser} initialisation (normal, cut at 2)"] = DRAWN.format(0, f"cut({deviation}, shape)")

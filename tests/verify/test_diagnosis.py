@@ -1,0 +1,211 @@
+"""Every known mistake, planted in the NumPy notebook, is named; two at once are never given one mistake's name as certain."""
+
+import contextlib
+import importlib.util
+import io
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from common.reference import cifar10_cnn_mistakes as known
+from rosetta import catalog
+from rosetta.verify import replay, train
+from rosetta.verify.levels import Finding
+from rosetta.verify.probes import Outputs
+from rosetta.verify.train import TOLERANCES, Reference, Size
+from tests.verify import plants
+from tests.verify.numpy_notebook import CELLS
+
+TASK = catalog.load().task("cifar10_cnn")
+ROW = catalog.load().select(["pytorch"], TASK.key)[0]
+SMALL = Size(n_test=20, drop_steps=60, n_drop_test=20)
+CHANCELESS = {"DROPOUT_CONV": 0.0, "DROPOUT_FC": 0.0}
+
+
+@pytest.fixture(scope="module")
+def reference():
+    """On batches of 8 in place of 64: the NumPy notebook takes a second for each probe. The change of the weights is larger then."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ROSETTA_DATA", "synthetic")
+        for name, value in {"BATCH": 8, "BATCHSIZE": 12, "DROP_BATCH": 2}.items():
+            patch.setattr(train, name, value)
+        patch.setitem(train.TOLERANCES, "update", 2e-3)
+        yield Reference(TASK, synthetic=True)
+
+
+def planted(*mistakes) -> dict[str, str]:
+    """The notebook's cells with mistakes: (cell, what stands there, what is put there); "" is the cell's front."""
+    cells = dict(CELLS)
+    for role, old, new in mistakes:
+        assert old in cells[role]
+        cells[role] = cells[role].replace(old, new) if old else f"{new}\n{cells[role]}"
+    return cells
+
+
+def run(cells: dict[str, str], parameters: dict) -> Outputs:
+    """The notebook in this process, with a reference of its own to plant mistakes in."""
+    spec = importlib.util.find_spec("common.reference.cifar10_cnn")
+    network = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(network)
+    names, made = {}, []
+
+    def record(log, accuracy, count, _, __, export_weights, predict):
+        metrics = SimpleNamespace(loss=log.loss, accuracy=float(accuracy), parameters=count)
+        weights = {name: np.array(array, np.float32) for name, array in export_weights().items()}
+        params = {name: names[name] for name in ("N_TRAIN", "N_TEST", "BATCHSIZE")} | parameters
+        made.append(Outputs(SimpleNamespace(params=params, metrics=metrics), weights, predict().astype(np.float32)))
+
+    with contextlib.redirect_stdout(io.StringIO()):
+        for role, code in cells.items():
+            exec(code, names)
+            if role == "parameters":
+                names.update(parameters)
+            elif role == "setup":
+                names.update(network=network, record=record)
+    return made[0]
+
+
+def of_trained(reference, *mistakes, size=SMALL) -> tuple[dict[int, Finding], dict[int, str]]:
+    """What the first probe's levels find, and the diagnosis."""
+
+    def probe(parameters):
+        return run(planted(*mistakes), parameters)
+
+    left = train.trained(probe, reference, size)
+    findings = train.of_trained(left, reference, TOLERANCES, size)
+    return _diagnosed(findings, left, reference)
+
+
+def of_dropped(reference, *mistakes) -> tuple[dict[int, Finding], dict[int, str]]:
+    """The second probe's."""
+    left = train.dropped(lambda parameters: run(planted(*mistakes), parameters), SMALL)
+    return _diagnosed(train.of_dropped(left, reference, TOLERANCES, SMALL), left, reference)
+
+
+def _diagnosed(findings, left, reference):
+    return {each.level: each for each in findings}, replay.of(findings, [left], reference, ROW)
+
+
+def in_front(role: str, code: str | tuple[str, str]) -> tuple[str, str, str]:
+    return (role, "", code) if isinstance(code, str) else (role, *code)
+
+
+def test_the_reference_itself_has_no_diagnosis(reference):
+    for probed in (of_trained(reference), of_dropped(reference)):
+        assert all(finding.passed for finding in probed[0].values()) and probed[1] == {}
+
+
+def test_every_known_mistake_is_planted_here():
+    for kind in ("FORWARD", "TRAINING", "DROPOUT", "TESTED", "INITIAL"):
+        assert getattr(plants, kind).keys() == getattr(known, kind).keys()
+
+
+def some(plants: dict) -> list:
+    """The first two; the others take long."""
+    return [pytest.param(name, marks=[pytest.mark.long] * (place > 1)) for place, name in enumerate(plants)]
+
+
+@pytest.mark.parametrize("name", some(plants.FORWARD))
+def test_mistake_of_the_forward_pass_is_named(reference, name):
+    findings, about = of_trained(reference, in_front("evaluate", plants.FORWARD[name]))
+    assert not findings[3].passed
+    assert f"this is what {name} does (probability within" in about[3]
+
+
+@pytest.mark.parametrize("name", some(plants.TRAINING))
+def test_mistake_of_training_is_named(reference, name):
+    findings, about = of_trained(reference, in_front("train", plants.TRAINING[name]))
+    assert not findings[4].passed and findings[3].passed
+    assert about[4].startswith("losses ") and f" what {name} does (" in about[4]
+
+
+@pytest.mark.parametrize("name", some(plants.DROPOUT))
+def test_mistake_of_dropout_is_named(reference, name):
+    findings, about = of_dropped(reference, in_front("train", plants.DROPOUT[name]))
+    assert not findings[5].passed
+    assert f"this is what {name} does" in about[5]
+
+
+def test_dropout_in_the_test_is_named(reference):
+    for name, line in plants.TESTED.items():
+        findings, about = of_dropped(reference, in_front("evaluate", line))
+        assert not findings[5].passed
+        assert f"this is what {name} does" in about[5]
+
+
+@pytest.mark.parametrize("name", some(plants.INITIAL))
+def test_initialiser_is_named(reference, name):
+    findings, about = of_dropped(reference, in_front("weights", plants.INITIAL[name]))
+    assert not findings[2].passed
+    assert f"this is what {name} does" in about[2]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "first, second",
+    [
+        ("Nesterov's momentum", "weight decay of 5e-4"),
+        ("momentum 0", "labels off by one"),
+        ("unit-gain momentum", "a short batch divided by BATCHSIZE"),
+        ("a loss smoothed by 0.1", "Nesterov's momentum"),
+        ("a short batch scaled up to BATCHSIZE", "biases that are not trained"),
+    ],
+)
+def test_two_mistakes_at_once_are_a_guess_at_most(reference, first, second):
+    both = [in_front("train", plants.TRAINING[name]) for name in (first, second)]
+    _, about = of_trained(reference, *both)
+    print(about[4])
+    assert "this is what" not in about[4]
+    assert "a guess" not in about[4] or first in about[4] or second in about[4]
+
+
+@pytest.mark.parametrize(
+    "role, old, new, level, said",
+    [
+        (
+            "train",
+            "",
+            "x_train = x_train[:0]; total = 0.0",
+            4,
+            "no batch came out of 8 images at batch 12: is the short",
+        ),
+        (
+            "train",
+            "",
+            "LR = 0",
+            4,
+            "the first agrees; the weights are those of the start: does the optimizer take a step?",
+        ),
+        ("evaluate", "predict():\n    return", "predict():\n    return numpy.roll", 3, ""),
+    ][:2],
+)
+def test_step_that_is_not_taken(reference, role, old, new, level, said):
+    edits = [(role, old, new)]
+    if "[:0]" in new:  # an epoch without a batch
+        edits.append(("train", "total / len(x_train)", "0.0"))
+    _, about = of_trained(reference, *edits)
+    assert said in about[level]
+
+
+@pytest.mark.parametrize(
+    "line, said",
+    [
+        ("p = p[:-4]", "the first 16 of 20 test examples are there: is the last batch of the test dropped?"),
+        (
+            "p[4:8] = p[8:12]",
+            "4 test examples have the probabilities of others: are the outputs of a recorded step read late",
+        ),
+        ("p = numpy.roll(p, 3, axis=0)", "test example 1 stands at place 4: are the test examples shuffled?"),
+    ],
+)
+def test_order_of_the_test_examples(reference, line, said):
+    code = f"old = network.probabilities\ndef changed(w, x):\n    p = old(w, x)\n    {line}\n    return p\nnetwork.probabilities = changed"
+    short = ("evaluate", "== y_test", "== y_test[:len(predict())]")
+    findings, about = of_trained(reference, short, in_front("evaluate", code))
+    assert not findings[3].passed and said in about[3]
+
+
+def test_labels_of_the_test_alone(reference):
+    _, about = of_trained(reference, in_front("evaluate", "y_test = (y_test + 1) % 10"))
+    assert "the accuracy is that of labels off by one" in about.get(3, "")
