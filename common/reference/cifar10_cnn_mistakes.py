@@ -354,8 +354,10 @@ def _glorot_deviation(name):
 
 
 def _within_default(name, array):
-    bound = 1 / math.sqrt(_fan_in(name.replace("bias", "weight")))
-    return np.where(np.abs(array) <= bound, 0, array)
+    """Biases that are uniform within the weights' bound, by their largest and by their squares' mean, 5 standard errors."""
+    scaled = array * math.sqrt(_fan_in(name.replace("bias", "weight")))
+    uniform = abs(3 * (scaled**2).mean() - 1) <= 5 * math.sqrt(0.8 / array.size)
+    return np.where(np.abs(scaled) <= 1, 0, array) if uniform else array
 
 
 DEVIATIONS = {
@@ -364,6 +366,9 @@ DEVIATIONS = {
     "LeCun": lambda name: math.sqrt(1.0 / _fan_in(name)),
 }
 INITIAL = {
+    "biases that start at another constant than 0": SimpleNamespace(
+        undo=lambda name, array: array - array[0] if array.ndim == 1 else array
+    ),
     "He initialisation (uniform)": _uniform(lambda name: math.sqrt(6.0 / _fan_in(name))),
     "LeCun initialisation (uniform)": _uniform(lambda name: math.sqrt(3.0 / _fan_in(name))),
     "drawing weights and biases within 1 / sqrt(fan-in)": _uniform(
@@ -374,9 +379,6 @@ INITIAL = {
     ),
     "drawing within 0.07": _uniform(lambda name: 0.07),
     "drawing within 0.05": _uniform(lambda name: 0.05),
-    "biases that start at another constant than 0": SimpleNamespace(
-        undo=lambda name, array: array - array[0] if array.ndim == 1 else array
-    ),
 }
 INITIAL.update((name + " initialisation (normal)", _normal(of)) for name, of in DEVIATIONS.items())
 INITIAL.update((name + " initialisation (normal, cut at 2)", _normal(of, cut=2)) for name, of in DEVIATIONS.items())

@@ -90,6 +90,21 @@ def test_rows_that_fail_are_named_and_the_others_kept(standin):
     assert "diverged" in reasons["diverges"][4]
     assert set(reasons["swapped"]) == {3, 5} and reasons["swapped"][3].startswith("test probabilities differ")
     assert "## Failed, skipped or stale" in page(standin) and "**1 of" in page(standin)
+    named = "this is what height and width swapped does"
+    assert named in rows["swapped"]["diagnosis"]["3"] and named in done.stdout and named in page(standin)
+
+
+def test_cause_of_several_levels_is_told_once_with_its_log(standin):
+    done = verify(standin, "raises")
+    told = "RuntimeError: no kernel image is available (in the cell train, line 1)"
+    assert f"raises: FAILED levels 1, 2, 3, 4, 5: the notebook's run: failed: {told}\n" in done.stdout
+    log = standin.out / "conformance" / f"{TASK}.raises.log"
+    assert f"    log: {log}\n" in done.stdout
+    assert log.read_text().count("no kernel image is available\nfor this device") == 2, "of both runs"
+    assert page(standin).count(told) == 1
+    standin.notebook("raises", cells("same"))
+    assert verify(standin, "raises").returncode == 0
+    assert not log.exists()
 
 
 @pytest.mark.long
