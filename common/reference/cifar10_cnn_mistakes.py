@@ -7,18 +7,16 @@ variations offer is said above it. The keys are what the reader is told: "this i
 
 import importlib.util
 import itertools
-import math
 from types import SimpleNamespace
 
 import numpy as np
 
 from common.params.cifar10_cnn import DROPOUT_CONV, DROPOUT_FC, FLATTENED, WEIGHT_SHAPES
 from common.reference import cifar10_cnn as right
+from common.reference import mistakes
 from common.reference.layers import (
     cross_entropy,
-    cross_entropy_gradient,
     dropout_mask,
-    glorot_bound,
     momentum_step,
     relu,
     softmax,
@@ -156,37 +154,6 @@ def _train(weights, batches, constants, rate=1.0):
 _plain = _stepping(momentum_step)
 
 
-def _nesterov(weights, velocities, g, lr, momentum):
-    _, velocities = momentum_step(weights, velocities, g, lr, momentum)
-    return {name: w - lr * (g[name] + momentum * velocities[name]) for name, w in weights.items()}, velocities
-
-
-def _dampened(weights, velocities, g, lr, momentum):
-    """From the second step on, as in PyTorch."""
-    share = 1 - momentum if any(v.any() for v in velocities.values()) else 1
-    return momentum_step(weights, velocities, {name: share * a for name, a in g.items()}, lr, momentum)
-
-
-def _added_up(weights, velocities, g, lr, momentum):
-    g = {name: a + velocities.get("sum " + name, 0) for name, a in g.items()}
-    weights, velocities = momentum_step(weights, velocities, g, lr, momentum)
-    velocities.update(("sum " + name, a) for name, a in g.items())
-    return weights, velocities
-
-
-def _decaying(decay):
-    def step(weights, velocities, g, lr, momentum):
-        g = {name: g[name] + decay * w for name, w in weights.items()}
-        return momentum_step(weights, velocities, g, lr, momentum)
-
-    return _stepping(step)
-
-
-def _biases_fixed(weights, velocities, g, lr, momentum):
-    g = {name: a * (a.ndim > 1) for name, a in g.items()}
-    return momentum_step(weights, velocities, g, lr, momentum)
-
-
 def _scaled(rate, loss=lambda n: 1):
     """rate, loss: of the number of examples in a batch and of the constants, what learning rate and loss are multiplied by."""
 
@@ -221,61 +188,31 @@ def _batches(change, **more):
     return SimpleNamespace(train=train, **more)
 
 
-def _filled_up(x, y, constants):
-    places = np.resize(np.arange(len(y)), max(constants["BATCHSIZE"], len(y)))
-    return x[places], y[places]
-
-
-def _with_blanks(x, y, constants):
-    n = max(constants["BATCHSIZE"] - len(y), 0)
-    return np.concatenate([x, np.zeros_like(x[:n])]), np.concatenate([y, np.zeros_like(y[:n])])
-
-
-SMOOTHED = 0.1
-
-
-def _smoothed(logits, y):
-    """The mean over the classes has that part of the loss."""
-    classes = range(logits.shape[1])
-    return (1 - SMOOTHED) * cross_entropy(logits, y) + SMOOTHED * np.mean(
-        [cross_entropy(logits, np.full_like(y, k)) for k in classes]
-    )
-
-
-def _smoothed_gradient(logits, y):
-    return (1 - SMOOTHED) * cross_entropy_gradient(logits, y) + SMOOTHED * (
-        softmax(logits) - 1.0 / logits.shape[1]
-    ) / len(y)
-
-
-def _twice_gradient(logits, y):
-    p = softmax(logits)
-    d = cross_entropy_gradient(p, y)
-    return p * (d - (d * p).sum(axis=1, keepdims=True))
-
-
 TRAINING = {
     "momentum 0": _stepping(lambda w, v, g, lr, momentum: momentum_step(w, v, g, lr, 0)),
-    "Nesterov's momentum": _stepping(_nesterov),
+    "Nesterov's momentum": _stepping(mistakes.nesterov),
     "unit-gain momentum": _scaled(lambda n, constants: 1 - constants["MOMENTUM"]),
     "a short batch divided by BATCHSIZE": _scaled(lambda n, constants: n / float(constants["BATCHSIZE"])),
     "a summed loss": _scaled(lambda n, constants: n, loss=lambda n: n),
     "a summed loss, told as the mean,": _scaled(lambda n, constants: n),
-    "weight decay of 1e-4": _decaying(1e-4),
-    "weight decay of 5e-4": _decaying(5e-4),
+    "weight decay of 1e-4": _stepping(mistakes.decaying(1e-4)),
+    "weight decay of 5e-4": _stepping(mistakes.decaying(5e-4)),
 }
 TRAINING.update((name, _batches(lambda x, y, _, f=f: (x, f(y)), labels=f)) for name, f in LABELS.items())
 RARER = {
-    "dampened momentum": _stepping(_dampened),
-    "adding up the gradients of all steps": _stepping(_added_up),
-    "a loss smoothed by 0.1": reference(cross_entropy=_smoothed, cross_entropy_gradient=_smoothed_gradient),
-    "a second softmax in the loss": reference(
-        cross_entropy=lambda logits, y: cross_entropy(softmax(logits), y), cross_entropy_gradient=_twice_gradient
+    "dampened momentum": _stepping(mistakes.dampened),
+    "adding up the gradients of all steps": _stepping(mistakes.added_up),
+    "a loss smoothed by 0.1": reference(
+        cross_entropy=mistakes.smoothed, cross_entropy_gradient=mistakes.smoothed_gradient
     ),
-    "a short batch filled up with its first images": _batches(_filled_up),
-    "a short batch filled up with black images": _batches(_with_blanks),
+    "a second softmax in the loss": reference(
+        cross_entropy=lambda logits, y: cross_entropy(softmax(logits), y),
+        cross_entropy_gradient=mistakes.twice_gradient,
+    ),
+    "a short batch filled up with its first images": _batches(mistakes.filled_up),
+    "a short batch filled up with black images": _batches(mistakes.with_blanks),
     "a short batch scaled up to BATCHSIZE": _scaled(lambda n, constants: constants["BATCHSIZE"] / float(n)),
-    "biases that are not trained": _stepping(_biases_fixed),
+    "biases that are not trained": _stepping(mistakes.biases_fixed),
     "the loss after the step": _told(lambda losses: losses[1:]),
     "the mean of all losses so far": _told(lambda losses: np.cumsum(losses[:-1]) / np.arange(1, len(losses))),
 }
@@ -317,71 +254,9 @@ def _dropped(weights, x, rng):
 
 TESTED = {"dropout in the test": SimpleNamespace(probabilities=_dropped)}
 
-# ---- INITIAL: undo(name, array), which makes of weights drawn in this way those that the reference draws
+# ---- INITIAL: undo(name, array)
 
-
-def _fan_in(name):
-    return int(np.prod(WEIGHT_SHAPES[name][1:]))
-
-
-_erf = np.vectorize(math.erf, otypes=[float])
-
-
-def _uniform(bound, biases=lambda name, array: array):
-    """bound: of a weight's name."""
-    return SimpleNamespace(
-        undo=lambda name, array: (
-            array / bound(name) * glorot_bound(WEIGHT_SHAPES[name]) if array.ndim > 1 else biases(name, array)
-        )
-    )
-
-
-def _normal(deviation, cut=np.inf):
-    """deviation: of a weight's name; cut: where draws are cut off, in deviations before that makes them smaller."""
-
-    def undo(name, array):
-        if array.ndim == 1:
-            return array
-        parent = deviation(name) / (1 if np.isinf(cut) else 0.87962566103423978)  # what cutting at 2 leaves of it
-        drawn = _erf(array / parent / np.sqrt(2)) / (1 if np.isinf(cut) else math.erf(cut / math.sqrt(2)))
-        return drawn * glorot_bound(WEIGHT_SHAPES[name])
-
-    return SimpleNamespace(undo=undo)
-
-
-def _glorot_deviation(name):
-    return glorot_bound(WEIGHT_SHAPES[name]) / math.sqrt(3)
-
-
-def _within_default(name, array):
-    """Biases that are uniform within the weights' bound, by their largest and by their squares' mean, 5 standard errors."""
-    scaled = array * math.sqrt(_fan_in(name.replace("bias", "weight")))
-    uniform = abs(3 * (scaled**2).mean() - 1) <= 5 * math.sqrt(0.8 / array.size)
-    return np.where(np.abs(scaled) <= 1, 0, array) if uniform else array
-
-
-DEVIATIONS = {
-    "Glorot": _glorot_deviation,
-    "He": lambda name: math.sqrt(2.0 / _fan_in(name)),
-    "LeCun": lambda name: math.sqrt(1.0 / _fan_in(name)),
-}
-INITIAL = {
-    "biases that start at another constant than 0": SimpleNamespace(
-        undo=lambda name, array: array - array[0] if array.ndim == 1 else array
-    ),
-    "He initialisation (uniform)": _uniform(lambda name: math.sqrt(6.0 / _fan_in(name))),
-    "LeCun initialisation (uniform)": _uniform(lambda name: math.sqrt(3.0 / _fan_in(name))),
-    "drawing weights and biases within 1 / sqrt(fan-in)": _uniform(
-        lambda name: 1 / math.sqrt(_fan_in(name)), _within_default
-    ),
-    "Glorot's bound with the kernel left out of the outputs": _uniform(
-        lambda name: math.sqrt(6.0 / (_fan_in(name) + WEIGHT_SHAPES[name][0]))
-    ),
-    "drawing within 0.07": _uniform(lambda name: 0.07),
-    "drawing within 0.05": _uniform(lambda name: 0.05),
-}
-INITIAL.update((name + " initialisation (normal)", _normal(of)) for name, of in DEVIATIONS.items())
-INITIAL.update((name + " initialisation (normal, cut at 2)", _normal(of, cut=2)) for name, of in DEVIATIONS.items())
+INITIAL = mistakes.of_glorot(WEIGHT_SHAPES)
 
 # ---- SIZES: how many inputs mistakes make for fc1, in place of SIZE; errors tell it
 
