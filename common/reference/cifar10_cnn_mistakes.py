@@ -2,7 +2,7 @@
 
 ``run_all.py verify`` replays them where a level has failed, to name the one that computes the notebook's numbers. A variation
 is the reference's own code with some of its functions replaced, or with other inputs, labels or weights. What each dict's
-variations offer is said above it. The keys are what the reader is told: "this is what ... does".
+variations offer is said above it. The keys are what the reader is told: "this is what happens with ...".
 """
 
 import importlib.util
@@ -194,7 +194,7 @@ TRAINING = {
     "unit-gain momentum": _scaled(lambda n, constants: 1 - constants["MOMENTUM"]),
     "a short batch divided by BATCHSIZE": _scaled(lambda n, constants: n / float(constants["BATCHSIZE"])),
     "a summed loss": _scaled(lambda n, constants: n, loss=lambda n: n),
-    "a summed loss, told as the mean,": _scaled(lambda n, constants: n),
+    "a summed loss, told as the mean": _scaled(lambda n, constants: n),
     "weight decay of 1e-4": _stepping(mistakes.decaying(1e-4)),
     "weight decay of 5e-4": _stepping(mistakes.decaying(5e-4)),
 }

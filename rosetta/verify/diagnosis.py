@@ -38,12 +38,12 @@ def named(failed: Finding, replays: Iterable[Replay]) -> str | None:
     closest = None
     for replay in replays:
         if replay.finding.passed or excess(replay.finding) * CERTAIN <= excess(failed) < math.inf:
-            return f"this is what {replay.mistake} does ({_within(failed, replay.finding)})"
+            return f"this is what happens with {replay.mistake} ({_within(failed, replay.finding)})"
         if closest is None or excess(replay.finding) < excess(closest.finding):
             closest = replay
     if closest is None or excess(closest.finding) == math.inf or excess(closest.finding) * GUESS > excess(failed):
         return None
-    return f"closest to what {closest.mistake} does, a guess ({_within(failed, closest.finding)})"
+    return f"closest to what happens with {closest.mistake}, a guess ({_within(failed, closest.finding)})"
 
 
 def _within(failed: Finding, found: Finding) -> str:

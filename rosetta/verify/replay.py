@@ -83,7 +83,8 @@ def _floats(x: np.ndarray) -> np.ndarray:
 
 def _forward(failed: Finding, outputs: Outputs, reference: Reference, tolerances: dict, known) -> str | None:
     _, _, x, y = reference.data(outputs.record.params["N_TRAIN"], outputs.record.params["N_TEST"])
-    mine, few, weights = outputs.outputs, _floats(x[:EXAMPLES]), _single(outputs.weights)
+    mine, weights = outputs.outputs, _single(outputs.weights)
+    few = _floats(x[: min(EXAMPLES, len(mine))])
     if _same_outputs(failed):
         return _relabelled(mine, y, outputs.record.metrics.accuracy, known)
 
@@ -192,7 +193,7 @@ def _tested(mine: np.ndarray, right: np.ndarray, weights: Weights, x: np.ndarray
     for name, each in known.TESTED.items():
         ratio = np.linalg.norm(mine - right) / np.linalg.norm(each.probabilities(weights, x, rng) - right)
         if 1 / LIKE < ratio < LIKE:
-            return f"this is what {name} does (test probabilities are off {ratio:.2f} times as much)"
+            return f"this is what happens with {name} (test probabilities are off {ratio:.2f} times as much)"
     return None
 
 

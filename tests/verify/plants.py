@@ -80,7 +80,7 @@ def step(w, v, g, lr, m):
         "return loss, {n: a * BATCHSIZE / len(x) for n, a in g.items()}"
     ),
     "a summed loss": AROUND.format("return loss * len(x), {n: a * len(x) for n, a in g.items()}"),
-    "a summed loss, told as the mean,": "LR *= N_TRAIN",
+    "a summed loss, told as the mean": "LR *= N_TRAIN",
     "weight decay of 1e-4": DECAY.format("1e-4"),
     "weight decay of 5e-4": DECAY.format("5e-4"),
     "labels off by one": "y_train = (y_train + 1) % 10",

@@ -90,7 +90,7 @@ def test_rows_that_fail_are_named_and_the_others_kept(standin):
     assert "diverged" in reasons["diverges"][4]
     assert set(reasons["swapped"]) == {3, 5} and reasons["swapped"][3].startswith("test probabilities differ")
     assert "## Failed, skipped or stale" in page(standin) and "**1 of" in page(standin)
-    named = "this is what height and width swapped does"
+    named = "this is what happens with height and width swapped"
     assert named in rows["swapped"]["diagnosis"]["3"] and named in done.stdout and named in page(standin)
 
 
