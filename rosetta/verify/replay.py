@@ -18,7 +18,7 @@ import numpy as np
 
 from rosetta.catalog import Row
 from rosetta.verify import levels, train
-from rosetta.verify.diagnosis import GUESS, Replay, misplaced, named, spoken_of, transposed
+from rosetta.verify.diagnosis import CERTAIN, GUESS, NO_GUESS, Replay, misplaced, named, spoken_of, transposed
 from rosetta.verify.levels import Finding, Judge
 from rosetta.verify.probes import Outputs
 from rosetta.verify.train import STEPS, Reference
@@ -54,7 +54,7 @@ def of(findings: list[Finding], left: list[Outputs], reference: Reference, row: 
         about[5] = _dropout(failed[5], dropped, reference, tolerances, known)
     if 2 in failed and dropped.weights is not None:
         replays = _initial(dropped.weights, reference, tolerances, known)
-        about[2] = named(failed[2], replays)
+        about[2] = named(failed[2], replays, guess=NO_GUESS)
     return {level: said for level, said in sorted(about.items()) if said}
 
 
@@ -136,7 +136,7 @@ def _training(failed: Finding, outputs: Outputs, reference: Reference, tolerance
             weights, theirs = replayed(name, STEPS)
             yield Replay(name, train.training(outputs.weights, losses, start, weights, theirs, tolerances))
 
-    said = named(failed, replays()) if len(losses) == STEPS and None not in losses else None
+    said = named(failed, replays(), certain=CERTAIN) if len(losses) == STEPS and None not in losses else None
     return f"{numbers}; {said}" if said else numbers
 
 
