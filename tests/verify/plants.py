@@ -5,8 +5,7 @@ The functions are written anew, not taken from the task's list of mistakes.
 
 STEP = "network.momentum_step = step"
 AROUND = """
-right = network.gradients
-def gradients(w, x, y, masks=None):
+def gradients(w, x, y, masks=None, right=network.gradients):
     loss, g = right(w, x, y, masks)
     {}
 network.gradients = gradients
