@@ -144,9 +144,9 @@ def test_disk_full(standin, tmp_path, missing):
     column = copy / "test-machine" / TASK / "smoke-synthetic"
     assert json.loads((column / "good.json").read_text())["status"] == "ok"
     record = json.loads((column / "raises.failed.json").read_text())
-    assert record["status"] == "crashed" and "No space left" in record["error"]
+    assert record["status"] == "failed" and "No space left" in record["error"]
     assert record["notebook"]["executed"] is None
-    said = the_line(done.stdout, "raises: crashed: ")
+    said = the_line(done.stdout, "raises: failed: ")
     return (
         f"{said}; {the_line(done.stdout, 'could be kept')}",
         "the record, in room that was set aside; other runs go on",
