@@ -78,6 +78,11 @@ def test_packages_are_locked_installed_and_imported(standin):
     assert (standin.root / "environments" / "tiny" / "requirements.txt").read_text() == locked
 
 
+def test_a_variant_is_imported_with_its_variables():
+    assert (("keras", "jax"), {"KERAS_BACKEND": "jax"}) in locking._imports("jax")
+    assert (("flax", "optax", "jax"), {}) in locking._imports("jax")
+
+
 @pytest.mark.parametrize(
     "line, pinned",
     [

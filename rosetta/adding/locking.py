@@ -33,14 +33,15 @@ def make(environment: Environment, log: Path, tell: Tell, again: bool = False) -
     environment = environments.load(environment.name, environment.build)  # as it is written now
     environment.provision(log, tell, again)
     imports = _imports(environment.name)
-    for module in imports:
-        tell(f"importing {module}")
-        _import(environment, module)
+    for modules, variables in imports:
+        tell(f"importing {', '.join(modules)}")
+        _import(environment, modules, variables)
+    names = dict.fromkeys(module for modules, _ in imports for module in modules)
     sizes = {"disk_gb": _disk_gb(environment.venv), "download_gb": download_gb}
     written = environment.build is None and _write_sizes(environment.folder / "environment.toml", sizes)
     told = ", ".join(f"{name} = {value:g}" for name, value in sizes.items())
     where = f"written into environments/{environment.name}/environment.toml" if written else "measured"
-    return f"{environment.title}: ready; imports {', '.join(imports) or 'nothing yet'}; {told} ({where})"
+    return f"{environment.title}: ready; imports {', '.join(names) or 'nothing yet'}; {told} ({where})"
 
 
 def lock(environment: Environment, tell: Tell) -> float:
@@ -132,27 +133,29 @@ def _rounded(size: float) -> float:
     return float(f"{size / GIGABYTE:.2g}")
 
 
-def _imports(name: str) -> list[str]:
-    """The modules that the frameworks of an environment import, whether they have a notebook yet or not."""
-    found: list[str] = []
+def _imports(name: str) -> list[tuple[tuple[str, ...], dict[str, str]]]:
+    """What the frameworks of an environment and their variants import, whether they have a notebook yet or not, each with its
+    variables: Keras imports what they name."""
+    found: list[tuple[tuple[str, ...], dict[str, str]]] = []
     for framework in catalog.load().frameworks.values():
-        variants = framework.variants.values()
-        found += framework.imports if framework.plain and framework.environment == name else ()
-        for variant in variants:
+        if framework.plain and framework.environment == name:
+            found.append((framework.imports, {}))
+        for variant in framework.variants.values():
             if (variant.environment or framework.environment) == name:
-                found += variant.imports or framework.imports
-    return list(dict.fromkeys(found))
+                found.append((variant.imports or framework.imports, variant.variables))
+    return [pair for place, pair in enumerate(found) if pair not in found[:place]]
 
 
-def _import(environment: Environment, module: str) -> None:
-    variables = environment.variables([module], locked=True) | {"PYTHONNOUSERSITE": "1"}
-    done = interpreters.ask(environment.python, f"import {module}", IMPORT_S, variables)
+def _import(environment: Environment, modules: tuple[str, ...], variables: dict[str, str]) -> None:
+    variables = environment.variables(modules, locked=True) | {"PYTHONNOUSERSITE": "1"} | variables
+    done = interpreters.ask(environment.python, f"import {', '.join(modules)}", IMPORT_S, variables)
     if done is None:
-        raise RosettaError(f"{environment.title}: import {module} did not end within {IMPORT_S} s")
+        raise RosettaError(f"{environment.title}: import {', '.join(modules)} did not end within {IMPORT_S} s")
     if done.returncode:
         last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
         raise RosettaError(
-            f"{environment.title} is made, but import {module} fails: {last[:300]}; mend requirements.in, or imports in catalog.toml"
+            f"{environment.title} is made, but import {', '.join(modules)} fails: {last[:300]}; "
+            "mend requirements.in, or imports in catalog.toml"
         )
 
 
