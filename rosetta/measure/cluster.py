@@ -83,10 +83,10 @@ def _write(checkout: Path, seconds: float) -> None:
     for name, text in FILES.items():
         (checkout / name).parent.mkdir(parents=True, exist_ok=True)
         (checkout / name).write_text(text)
-    made = [
-        nbformat.v4.new_code_cell(code.format(seconds=seconds), metadata={"tags": [role]})
-        for role, code in CELLS.items()
-    ]
+    made = [nbformat.v4.new_markdown_cell("# Sleeps")]
+    for role, code in CELLS.items():
+        made.append(nbformat.v4.new_markdown_cell(f"## {role.title()}"))
+        made.append(nbformat.v4.new_code_cell(code.format(seconds=seconds), metadata={"tags": [role]}))
     kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
     notebook = nbformat.v4.new_notebook(cells=made, metadata={"kernelspec": kernelspec})
     nbformat.write(notebook, checkout / "notebooks" / "sleep" / "sleeps.ipynb")
