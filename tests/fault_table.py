@@ -16,6 +16,8 @@ VARIES = {  # what differs from one run to the next, and what stands for it
     r"process \d+, since [\d:]+": "process …, since …",
     r"batch \S+:": "batch …:",
     r"127\.0\.0\.1:\d+": "127.0.0.1:…",
+    r"instead of \d+:": "instead of …:",
+    r"at line \d+ column \d+": "at line … column …",
     r"^run_all\.py: ": "",
 }
 

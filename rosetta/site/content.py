@@ -26,7 +26,7 @@ class TaskContent:
     first: list[str]  # names of the rows that a comparison begins with
     results: TaskResults
     badges: dict[str, Cell]  # by row name, of what was verified
-    constants: dict[str, str]  # name -> the comment behind it
+    constants: dict[str, str]  # those that the network page shows: name -> the comment behind it
 
     @classmethod
     def of(cls, catalog: Catalog, key: str, records: list[Record], badges: dict[str, Cell]) -> "TaskContent":
@@ -35,7 +35,9 @@ class TaskContent:
         frameworks = {row.framework: catalog.frameworks[row.framework] for row in rows}
         results = TaskResults.of(catalog, key, records)
         first = catalog.first(key, COLUMNS)
-        return cls(catalog.task(key), frameworks, rows, first, results, badges, _constants(_params(key)))
+        return cls(
+            catalog.task(key), frameworks, rows, first, results, badges, _constants(_params(key), catalog.task(key))
+        )
 
     @property
     def key(self) -> str:
@@ -64,11 +66,12 @@ def _params(key: str) -> Path:
     return COMMON / "params" / f"{key}.py"
 
 
-def _constants(params: Path) -> dict[str, str]:
+def _constants(params: Path, task: Task) -> dict[str, str]:
     """The constants of a params module with the comment behind each."""
+    shown = {*task.constants(), "WEIGHT_SHAPES"}
     text = params.read_text(encoding="utf-8")
     lines, constants = text.splitlines(), {}
     for node in ast.parse(text).body:
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id in shown:
             constants[node.targets[0].id] = lines[node.lineno - 1].partition("#")[2].strip()
     return constants
