@@ -3,10 +3,12 @@
 import os
 import random
 import signal
+from collections import defaultdict
 
 import pytest
 
 IN_CI = bool(os.environ.get("CI"))
+DRAWN = 2  # cases of a test that has many alike
 
 # A shell ignores it for what it starts in the background, and the runners that tests start would inherit that
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -20,7 +22,9 @@ def pytest_addoption(parser):
         default=IN_CI,
         help="test every row and environment; of rows unchanged since they were verified only some, drawn by ROSETTA_SEED",
     )
-    group.addoption("--fresh", action="store_true", help="with --all: every unchanged row, too")
+    group.addoption(
+        "--fresh", action="store_true", help="every unchanged row (with --all), and every case of tests that draw some"
+    )
 
 
 def pytest_configure():
@@ -33,12 +37,24 @@ def pytest_report_header(config):
 
 
 def pytest_collection_modifyitems(config, items):
-    """A newcomer has the result in minutes: tests marked ``rows`` or ``long`` are left out where nobody asked for them."""
-    if config.getoption("--all"):
-        return
-    left_out = [item for item in items if item.get_closest_marker("rows") or item.get_closest_marker("long")]
+    """A newcomer has the result in minutes: tests marked ``rows`` or ``long`` are left out where nobody asked for them; of those
+    marked ``drawn`` some cases are taken, by ROSETTA_SEED."""
+    left_out = [] if config.getoption("--fresh") else _not_drawn(items)
+    if not config.getoption("--all"):
+        left_out += [item for item in items if item.get_closest_marker("rows") or item.get_closest_marker("long")]
     items[:] = [item for item in items if item not in left_out]
     config.hook.pytest_deselected(items=left_out)
+
+
+def _not_drawn(items: list) -> list:
+    """The cases of tests marked ``drawn`` but for some of each test."""
+    cases = defaultdict(list)
+    for item in items:
+        if item.get_closest_marker("drawn"):
+            cases[item.path, item.originalname].append(item)
+    chance = random.Random(int(os.environ["ROSETTA_SEED"]))
+    kept = [item for each in cases.values() for item in chance.sample(each, min(DRAWN, len(each)))]
+    return [item for each in cases.values() for item in each if item not in kept]
 
 
 @pytest.fixture

@@ -102,26 +102,24 @@ def test_every_known_mistake_is_planted_here():
         assert getattr(plants, kind).keys() == getattr(known, kind).keys()
 
 
-def some(plants: dict) -> list:
-    """The first two; the others take long."""
-    return [pytest.param(name, marks=[pytest.mark.long] * (place > 1)) for place, name in enumerate(plants)]
-
-
-@pytest.mark.parametrize("name", some(plants.FORWARD))
+@pytest.mark.drawn
+@pytest.mark.parametrize("name", plants.FORWARD)
 def test_mistake_of_the_forward_pass_is_named(reference, name):
     findings, about = of_trained(reference, in_front("evaluate", plants.FORWARD[name]))
     assert not findings[3].passed
     assert f"this is what happens with {name} (probability within" in about[3]
 
 
-@pytest.mark.parametrize("name", some(plants.TRAINING))
+@pytest.mark.drawn
+@pytest.mark.parametrize("name", plants.TRAINING)
 def test_mistake_of_training_is_named(reference, name):
     findings, about = of_trained(reference, in_front("train", plants.TRAINING[name]))
     assert not findings[4].passed and findings[3].passed
     assert about[4].startswith("losses ") and re.search(f"what happens with {re.escape(name)}(, a guess)? ", about[4])
 
 
-@pytest.mark.parametrize("name", some(plants.DROPOUT))
+@pytest.mark.drawn
+@pytest.mark.parametrize("name", plants.DROPOUT)
 def test_mistake_of_dropout_is_named(reference, name):
     findings, about = of_dropped(reference, in_front("train", plants.DROPOUT[name]))
     assert not findings[5].passed
@@ -135,14 +133,15 @@ def test_dropout_in_the_test_is_named(reference):
         assert f"this is what happens with {name} (" in about[5]
 
 
-@pytest.mark.parametrize("name", some(plants.INITIAL))
+@pytest.mark.drawn
+@pytest.mark.parametrize("name", plants.INITIAL)
 def test_initialiser_is_named(reference, name):
     findings, about = of_dropped(reference, in_front("weights", plants.INITIAL[name]))
     assert not findings[2].passed
     assert f"this is what happens with {name} (" in about[2]
 
 
-@pytest.mark.long
+@pytest.mark.drawn
 @pytest.mark.parametrize(
     "first, second",
     [
@@ -156,7 +155,6 @@ def test_initialiser_is_named(reference, name):
 def test_two_mistakes_at_once_are_a_guess_at_most(reference, first, second):
     both = [in_front("train", plants.TRAINING[name]) for name in (first, second)]
     _, about = of_trained(reference, *both)
-    print(about[4])
     assert "this is what" not in about[4]
     assert "a guess" not in about[4] or first in about[4] or second in about[4]
 
