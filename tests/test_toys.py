@@ -161,10 +161,7 @@ def test_crossloaded(toy):
         "of 50 test examples each classifies rightly, and by how many examples the most and the least differ. "
         "All agree within 2 examples. test-machine, "
     )
-    assert section.endswith(
-        "| trained by / evaluated by | another | NumPy | differ by |\n| --- | ---: | ---: | ---: |\n"
-        "| another | 20 | 20 | 0 |\n| NumPy | 20 | 20 | 0 |\n"
-    )
+    assert sorted(section.splitlines()[-2:]) == ["| NumPy | 20 | 20 | 0 |", "| another | 20 | 20 | 0 |"]
 
 
 def test_on_the_site(toy, ran, tmp_path):
