@@ -8,7 +8,6 @@ from collections import defaultdict
 import pytest
 
 IN_CI = bool(os.environ.get("CI"))
-DRAWN = 2  # cases of a test that has many alike
 
 # A shell ignores it for what it starts in the background, and the runners that tests start would inherit that
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -37,8 +36,8 @@ def pytest_report_header(config):
 
 
 def pytest_collection_modifyitems(config, items):
-    """A newcomer has the result in minutes: tests marked ``rows`` or ``long`` are left out where nobody asked for them; of those
-    marked ``drawn`` some cases are taken, by ROSETTA_SEED."""
+    """A newcomer has the result in minutes: tests marked ``rows`` or ``long`` are left out where nobody asked for them; of the
+    cases of one marked ``drawn(N)`` N are taken, by ROSETTA_SEED."""
     left_out = [] if config.getoption("--fresh") else _not_drawn(items)
     if not config.getoption("--all"):
         left_out += [item for item in items if item.get_closest_marker("rows") or item.get_closest_marker("long")]
@@ -50,10 +49,10 @@ def _not_drawn(items: list) -> list:
     """The cases of tests marked ``drawn`` but for some of each test."""
     cases = defaultdict(list)
     for item in items:
-        if item.get_closest_marker("drawn"):
-            cases[item.path, item.originalname].append(item)
+        if marker := item.get_closest_marker("drawn"):
+            cases[item.path, item.originalname, *marker.args].append(item)
     chance = random.Random(int(os.environ["ROSETTA_SEED"]))
-    kept = [item for each in cases.values() for item in chance.sample(each, min(DRAWN, len(each)))]
+    kept = [item for (*_, count), each in cases.items() for item in chance.sample(each, min(count, len(each)))]
     return [item for each in cases.values() for item in each if item not in kept]
 
 

@@ -13,12 +13,13 @@ import threading
 import time
 from contextlib import redirect_stderr, redirect_stdout
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 
 import nbformat
 import pytest
 
-import common.data
+import common.data.loaded
 import common.params
 import common.record
 import common.reference
@@ -40,6 +41,7 @@ class Here:
 
     def __init__(self, root: Path, patch: pytest.MonkeyPatch):
         self.root, self.patch, self.before = root, patch, paths.ROOT
+        self.fresh = {}  # a function that remembers its answers: the one that has none yet
         for module in pkgutil.walk_packages(rosetta.__path__, "rosetta."):
             importlib.import_module(module.name)
         for name, module in list(sys.modules.items()):
@@ -55,17 +57,16 @@ class Here:
         patch.chdir(root)
 
     def _move(self, module) -> None:
-        """Its paths become those of this checkout, and it forgets what it knows of the other."""
+        """Its paths become those of this checkout, and what it remembers is neither the other's nor left behind."""
         for name, value in vars(module).items():
             if self._moved(value) is not value:
                 self.patch.setattr(module, name, self._moved(value))
-            if getattr(value, "__module__", None) == module.__name__:
-                if getattr(value, "__defaults__", None):
-                    self.patch.setattr(value, "__defaults__", tuple(map(self._moved, value.__defaults__)))
-                if hasattr(value, "cache_clear"):
-                    value.cache_clear()
+            if getattr(value, "__module__", None) == module.__name__ and getattr(value, "__defaults__", None):
+                self.patch.setattr(value, "__defaults__", tuple(map(self._moved, value.__defaults__)))
 
     def _moved(self, value):
+        if hasattr(value, "cache_parameters") and value.__module__.startswith("rosetta."):
+            return self.fresh.setdefault(value, cache(value.__wrapped__))
         below = isinstance(value, Path) and value.is_relative_to(self.before)
         return self.root / value.relative_to(self.before) if below else value
 
@@ -106,6 +107,7 @@ def _supervise(run: execute.Run, plan: Plan, slot: Slot, watch: execute.Watcher)
         process.setattr(sys, "path", [*sys.path])
         process.setattr(common.record, "print", names["print"], raising=False)
         process.setattr(common.record, "_show", lambda payload, text: shown.append((payload, text)))
+        process.setattr(common.data.loaded, "_last", {})  # this process may have loaded data before
         for cell in (cell for cell in notebook.cells if cell.cell_type == "code"):
             began, seconds = datetime.now(UTC), time.perf_counter()
             try:

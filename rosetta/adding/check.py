@@ -25,7 +25,8 @@ from rosetta.run.kernels import chosen
 from rosetta.site import concepts, programs
 from rosetta.tasks import UNTIMED
 from rosetta.terminal import Console
-from rosetta.verify import command
+from rosetta.verify import command, logs
+from rosetta.verify.diagnosis import causes
 from rosetta.verify.kinds import proof
 
 TESTS = ("tests/test_notebooks.py", "tests/test_prose.py")  # those that look at single notebooks
@@ -150,8 +151,10 @@ class _Row:
         if found.skipped:
             raise RosettaError(found.skipped)
         levels = proof(self.task.kind_name).LEVELS
-        for finding in found.failed:
-            raise RosettaError(f"level {finding.level} ({levels[finding.level]}): {finding.reason}")
+        for cause in causes(found.findings):
+            said = [found.diagnosis[level] for level in cause.levels if level in found.diagnosis]
+            log = logs.path(self.options.out, self.row)
+            raise RosettaError("; ".join([cause.told(levels), *said]) + (f" (log: {log})" if log.is_file() else ""))
         return f"levels {', '.join(str(finding.level) for finding in found.findings)} pass"
 
     def cost(self) -> str:

@@ -128,5 +128,6 @@ def _last_steps(row: str, notebook: Path, model: Row) -> list[str]:
         f"{from_root(notebook)}: rewrite each cell and the text above it. Keep the headings and the tags. The concepts in a "
         f"cell's metadata name lines of {model.title}: name your own.",
         f"uv run run_all.py check {row}: this explains the first mistake, until there is none.",
+        f"uv run run_all.py verify {row} --out results: this keeps the proof.",
         "uv run run_all.py report: this renews the generated pages. Then commit all of it.",
     ]

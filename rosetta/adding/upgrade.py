@@ -101,7 +101,8 @@ def _trial(name: str, wanted: dict[str, str | None]) -> Iterator[Path]:
             files.write_atomically(folder / LOCK, "")
         done = _command(copy, "env", name, "--lock")
         if done.returncode:
-            raise RosettaError(f"{name}: the newest releases do not fit together: {done.stderr.strip()[-300:]}")
+            why = done.stderr.strip().removeprefix("run_all.py: ")
+            raise RosettaError(f"{name} cannot be made of the newest releases: {why[-300:]}")
         yield folder
 
 

@@ -102,7 +102,7 @@ def test_every_known_mistake_is_planted_here():
         assert getattr(plants, kind).keys() == getattr(known, kind).keys()
 
 
-@pytest.mark.drawn
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", plants.FORWARD)
 def test_mistake_of_the_forward_pass_is_named(reference, name):
     findings, about = of_trained(reference, in_front("evaluate", plants.FORWARD[name]))
@@ -110,7 +110,7 @@ def test_mistake_of_the_forward_pass_is_named(reference, name):
     assert f"this is what happens with {name} (probability within" in about[3]
 
 
-@pytest.mark.drawn
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", plants.TRAINING)
 def test_mistake_of_training_is_named(reference, name):
     findings, about = of_trained(reference, in_front("train", plants.TRAINING[name]))
@@ -133,7 +133,7 @@ def test_dropout_in_the_test_is_named(reference):
         assert f"this is what happens with {name} (" in about[5]
 
 
-@pytest.mark.drawn
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", plants.INITIAL)
 def test_initialiser_is_named(reference, name):
     findings, about = of_dropped(reference, in_front("weights", plants.INITIAL[name]))
@@ -141,7 +141,7 @@ def test_initialiser_is_named(reference, name):
     assert f"this is what happens with {name} (" in about[2]
 
 
-@pytest.mark.drawn
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     "first, second",
     [
