@@ -2,20 +2,21 @@
 
 mutmut makes the mistakes and runs for each the tests that reach it, in a copy of the checkout below ``mutants/``. Here is what
 it lacks: a sample that a seed draws over all mistakes, and the list. What was noticed stays noticed: another call tries only
-the others. Delete ``mutants/`` to begin anew, as after a change of code or tests.
+the others, and tests that have changed since. Delete ``mutants/`` to begin anew, as after a change of anything else.
 
 It is a plugin of the tests in that copy, too. They run in one process, so that a mistake reaches them, and fast.
 """
 
 import argparse
-import functools
 import gc
 import json
 import os
 import random
+import shutil
 import subprocess
 import sys
 import time
+from functools import _lru_cache_wrapper, partial
 from pathlib import Path
 
 import pytest
@@ -43,7 +44,7 @@ def pytest_sessionstart():
     """Each mistake has a process that is forked from one in which all tests have run: forget what these have remembered."""
     for name in [name for name in sys.modules if name.startswith("tests.") and ".test_" in name]:
         del sys.modules[name]
-    for cached in [one for one in gc.get_objects() if isinstance(one, functools._lru_cache_wrapper)]:
+    for cached in [one for one in gc.get_objects() if isinstance(one, _lru_cache_wrapper)]:
         if (cached.__module__ or "").startswith(("rosetta", "common", "tests")):
             cached.cache_clear()
 
@@ -94,17 +95,44 @@ def mutmut(*arguments: str, **options) -> subprocess.CompletedProcess:
     return subprocess.run([sys.executable, "-m", "mutmut", *arguments], text=True, check=True, **options)
 
 
+def renew_tests() -> None:
+    """Forget what the tests of changed files reach, so that mutmut looks again. It copies the tests anew by itself."""
+    stats, failing = COPY / "mutmut-stats.json", COPY / FAILING
+    if not stats.exists():
+        return
+    changed = tuple(
+        f"{file}::"
+        for file in map(str, Path("tests").rglob("test_*.py"))
+        if not (COPY / file).exists() or (COPY / file).read_bytes() != Path(file).read_bytes()
+    )
+    known = json.loads(stats.read_text())
+    known["duration_by_test"] = {
+        name: seconds for name, seconds in known["duration_by_test"].items() if not name.startswith(changed)
+    }
+    known["tests_by_mangled_function_name"] = {
+        function: [name for name in names if not name.startswith(changed)]
+        for function, names in known["tests_by_mangled_function_name"].items()
+    }
+    stats.write_text(json.dumps(known))
+    failing.write_text(json.dumps([name for name in json.loads(failing.read_text()) if not name.startswith(changed)]))
+    shutil.rmtree(COPY / "tests")  # what is left of files that are gone
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=300)
+    parser.add_argument("--processes", type=int, default=2)
     asked, began = parser.parse_args(), time.monotonic()
+    os.environ["ROSETTA_SEED"] = str(asked.seed)  # of tests that draw some of their cases: the same in every call
+    run = partial(mutmut, "run", "--max-children", str(asked.processes))
+    renew_tests()
     if not codes():
-        mutmut("run", "--max-children", "2", FIRST)
+        run(FIRST)
     sample = random.Random(asked.seed).sample(sorted(codes()), asked.count)
     due = [name for name in sample if codes()[name] in (None, *OPEN)]
     if due:
-        mutmut("run", "--max-children", "2", *due)
+        run(*due)
     found = codes()
     open_ = [name for name in sample if found[name] in OPEN]
     for name in sorted(open_, key=lambda name: (found[name], name)):

@@ -1,20 +1,28 @@
 """``doctor --check``: one convolution in every environment that fits."""
 
+import io
 import json
 import re
+import runpy
 import subprocess
 import sys
+from contextlib import redirect_stdout
+from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
+from rosetta.doctor import firstcheck
+from rosetta.errors import RosettaError
+from rosetta.measure import scripts
+from rosetta.run.devices import Slot
 from tests.standin import ROOT
 
 CONVOLUTION = "# %% after setup\nfrom common.reference import layers\ny = layers.conv(x, w, numpy.zeros(64)) * FACTOR\n"
 TELL = "tell(y, 'gpu' if os.environ['CUDA_VISIBLE_DEVICES'] != '-1' else 'cpu')\n"
 
 
-@pytest.fixture
-def check(standin):
+def calling(standin):
     """Calls ``doctor --check`` where ``good`` has this program."""
 
     def call(program, *arguments, **variables):
@@ -26,6 +34,32 @@ def check(standin):
         return standin.call("doctor", "--check", *arguments, **variables)
 
     return call
+
+
+@pytest.fixture
+def check(standin):
+    return calling(standin)
+
+
+@pytest.fixture
+def check_inside(inside, monkeypatch):
+    """The same in this process, its script too."""
+
+    def run(title, command, folder, variables, timeout_s):
+        said = io.StringIO()
+        with pytest.MonkeyPatch.context() as patch, redirect_stdout(said):
+            patch.chdir(folder)
+            patch.setattr(sys, "path", [*sys.path])
+            for name, value in variables.items():
+                patch.setenv(name, value)
+            try:
+                runpy.run_path(command[1])
+            except OSError as error:
+                raise RosettaError(f"{title} failed: {error}") from None
+        return said.getvalue()
+
+    monkeypatch.setattr(scripts, "run", run)
+    return calling(inside)
 
 
 def test_ok_on_a_cpu(check):
@@ -46,15 +80,45 @@ def test_ok_on_a_cpu(check):
         ("# %% after setup\npass\n", "its script ended without an answer"),
     ],
 )
-def test_what_fails(check, program, said):
-    done = check(program)
+def test_what_fails(check_inside, program, said):
+    done = check_inside(program)
     assert done.returncode == 1 and re.search(rf"good +failed +.*{said}", done.stdout), done.stdout
 
 
-def test_a_framework_without_a_program(check):
-    assert check(None).returncode == 0
-    done = check(None, "good")
+def test_a_framework_without_a_program(check_inside):
+    assert check_inside(None).returncode == 0
+    done = check_inside(None, "good")
     assert done.returncode == 1 and "not written: there is no programs/check/good.py" in done.stdout, "it was named"
+
+
+CPU, GPU = Slot(None), Slot(None, gpus=("0",))  # the machine is played below
+CUDA = {"CUDA": "13.0", "cudnn": "9.1"}
+
+
+@pytest.mark.parametrize(
+    "slot, facts, memory, status, text",
+    [
+        (CPU, {}, None, "ok", "cpu, off by 1e-06, 0 s"),
+        (GPU, {"device": "cuda:0", "cuda": CUDA}, 2**30, "ok", "cuda:0, off by 1e-06, 1.0 GiB, CUDA 13.0, cudnn 9.1, 0 s"),
+        (GPU, {"device": "cuda:0"}, 2**30, "ok", "cuda:0, off by 1e-06, 1.0 GiB, no cuDNN, 0 s"),
+        (CPU, {"off": None}, None, "failed", "the result is not finite; cpu, not finite, 0 s"),
+        (GPU, {"cuda": CUDA}, None, "failed", "computed on the CPU: its device is cpu; cpu, off by 1e-06, CUDA 13.0, "
+         "cudnn 9.1, 0 s"),
+    ],
+)  # fmt: skip
+def test_what_is_said_of_a_device(monkeypatch, slot, facts, memory, status, text):
+    machine = SimpleNamespace(gpus=["a card"] if slot.on_gpu else [])
+    monkeypatch.setattr(firstcheck, "time", SimpleNamespace(monotonic=lambda: 7.0))
+    asked = []
+    kernels = SimpleNamespace(get=lambda *each: asked.append(each[::3]), interpreter=lambda environment: "python")
+    monkeypatch.setattr(firstcheck, "_script", lambda row, known, folder, slot, kernels: folder)
+    monkeypatch.setattr(
+        firstcheck, "_run", lambda folder, _: ({"device": "cpu", "off": 1e-6, "cuda": {}} | facts, memory)
+    )
+    row = SimpleNamespace(environment="test")
+    checked = firstcheck._check(row, None, replace(slot, machine=machine), kernels, print)
+    assert (checked.status, checked.text) == (status, text)
+    assert asked == [(row, machine.gpus)]
 
 
 def test_on_a_gpu_that_is_not_used(check, tmp_path):
