@@ -2,6 +2,8 @@
 
 import re
 import shutil
+import subprocess
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -12,6 +14,7 @@ from rosetta.adding import costs, figures, locking, scaffold
 from rosetta.errors import RosettaError
 from rosetta.kinds.train import TrainMetrics
 from rosetta.paths import CATALOG, NOTEBOOKS
+from rosetta.run import environments, interpreters
 from rosetta.tasks import Cost
 from tests.standin import one_line
 
@@ -44,15 +47,15 @@ def test_bad_input_is_one_line_and_writes_nothing(arguments, said):
     assert one_line(str(error.value)).startswith(said) and there() == before
 
 
-def test_environment_that_is_there_is_shared_and_stays(standin):
-    folder = standin.root / "environments" / "test"
+def test_environment_that_is_there_is_shared_and_stays(inside):
+    folder = inside.root / "environments" / "test"
     before = {file.name: file.read_text() for file in folder.iterdir()}
-    done = standin.call("new", "one", "--like", "good", "--environment", "test", own_python=False)
+    done = inside.call("new", "one", "--like", "good", "--environment", "test", own_python=False)
     assert done.returncode == 0 and "environments/test/: shared with the rows that it has" in done.stdout, done.stderr
     assert {file.name: file.read_text() for file in folder.iterdir()} == before
-    assert standin.path("one").read_text() == standin.path("good").read_text().replace('"# good"', '"# one"', 1)
+    assert inside.path("one").read_text() == inside.path("good").read_text().replace('"# good"', '"# one"', 1)
     assert [line for line in done.stdout.splitlines() if line.startswith("  5. uv run run_all.py check one: ")]
-    again = standin.call("new", "one", own_python=False)
+    again = inside.call("new", "one", own_python=False)
     assert again.returncode == 2 and "the name one is taken" in one_line(again.stderr)
 
 
@@ -76,6 +79,103 @@ def test_packages_are_locked_installed_and_imported(standin):
     done = standin.call("env", "tiny", "--lock", own_python=False)
     assert done.returncode == 1 and "tiny cannot be locked: " in one_line(done.stderr)
     assert (standin.root / "environments" / "tiny" / "requirements.txt").read_text() == locked
+
+
+PYLOCK = """\
+lock-version = "1.0"
+created-by = "uv"
+[[packages]]
+name = "six"
+version = "1.17.0"
+wheels = [{ name = "six-1.17.0-py2.py3-none-any.whl", path = "x", size = 1234567890, hashes = { sha256 = "0" } }]
+"""
+
+
+@pytest.fixture
+def uv(inside, monkeypatch):
+    """Plays uv, and the installation that it makes; holds the options and the input of its calls."""
+    calls = []
+
+    def compiled(command, cwd, env, input, **_):
+        calls.append((command[command.index("compile") + 2 : -2], input))
+        assert (cwd / "requirements.in").is_file() and "UV_FIND_LINKS" not in env
+        lock = Path(command[-1])
+        if lock.name == "requirements.txt":
+            assert lock.read_text().startswith("# Not"), "what was locked stays while it fits"
+            lock.write_text("# Not new\nsix==1.17.0 \\\n    --hash=sha256:0\n")
+        else:
+            lock.write_text(PYLOCK)
+        return subprocess.CompletedProcess(command, 0, "", "")
+
+    def provision(environment, log, tell, again):
+        file = environment.venv / "lib" / "six.py"
+        file.parent.mkdir(parents=True)
+        file.write_bytes(bytes(5_000_000))
+
+    monkeypatch.setenv("UV_FIND_LINKS", "a folder")
+    monkeypatch.setattr(interpreters, "find", lambda version: None)
+    monkeypatch.setattr(subprocess, "run", compiled)
+    monkeypatch.setattr(environments.Environment, "provision", provision)
+    inside.environment("tiny", "3.11", "# why\nsix   # small\n", "# Not locked yet\n")
+    inside.catalog(inside.entry("good", "tiny").replace('["numpy"]', '["six", "six.moves"]'))
+    return calls
+
+
+def test_what_is_asked_of_uv_and_written(inside, uv, monkeypatch):
+    asked = []
+    answer = subprocess.CompletedProcess([], 0, "", "")
+    monkeypatch.setattr(interpreters, "ask", lambda *each: asked.append(each) or answer)
+    done = inside.call("env", "tiny", "--lock", own_python=False)
+    assert done.stdout.splitlines() == [
+        "locking tiny",
+        "importing six, six.moves",
+        "tiny: ready; imports six, six.moves; disk_gb = 0.005, download_gb = 1.2 "
+        "(written into environments/tiny/environment.toml)",
+    ], done.stderr
+    usual = ["--universal", "--python-version", "3.11", "requirements.in"]
+    whole = (usual + ["--generate-hashes", "--no-header"], "")
+    ((*sizes, where), _) = uv.pop()
+    assert uv == [whole, whole], "again with the versions that the first has chosen"
+    assert sizes == [*usual, "--format", "pylock.toml", "-c"] and where.endswith("/requirements.txt")
+    asked_for, locked, recipe = (
+        (inside.root / "environments" / "tiny" / name).read_text()
+        for name in ("requirements.in", "requirements.txt", "environment.toml")
+    )
+    assert asked_for == "# why\nsix==1.17.0   # small\n" and locked.startswith("# Not new\nsix==1.17.0 \\\n")
+    assert recipe == 'python = "3.11"\ndisk_gb = 0.005\ndownload_gb = 1.2\n'
+    ((python, code, _, variables),) = asked
+    assert python == inside.root / "environments" / "tiny" / ".venv" / "bin" / "python"
+    assert code == "import six, six.moves" and variables["PYTHONNOUSERSITE"] == "1"
+
+
+@pytest.mark.parametrize(
+    "errors, said", [("Traceback\nImportError: no six\n", "ImportError: no six"), ("", "exit code 3")]
+)
+def test_import_that_fails_is_one_line(inside, uv, monkeypatch, errors, said):
+    monkeypatch.setattr(interpreters, "ask", lambda *_: subprocess.CompletedProcess([], 3, "", errors))
+    done = inside.call("env", "tiny", "--lock", own_python=False)
+    assert done.returncode == 1 and one_line(done.stderr) == (
+        f"run_all.py: tiny is made, but import six, six.moves fails: {said}; "
+        "mend requirements.in, or imports in catalog.toml"
+    )
+
+
+@pytest.mark.parametrize(
+    "build, platform, given", [(None, "--universal", "gxx"), ("cuda12", "x86_64-manylinux_2_34", "")]
+)
+def test_a_build_for_gpus_is_locked_for_linux_without_programs_for_the_cpu(inside, uv, build, platform, given):
+    folder = inside.root / "environments" / "tiny"
+    environment = SimpleNamespace(
+        title="tiny",
+        build=build,
+        gpu_build=SimpleNamespace(glibc="2.34"),
+        folder=folder,
+        requirements=(folder / "requirements.in", folder / "requirements.txt"),
+        python_version="3.11",
+        recipe=SimpleNamespace(lock_flags=[], brought={"g++": "gxx"}),
+    )
+    assert locking.lock(environment, print) == 1.2
+    assert [(platform in options, "-" in options, said) for options, said in uv] == [(True, bool(given), given)] * 3
 
 
 def test_a_variant_is_imported_with_its_variables():
