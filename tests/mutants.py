@@ -19,13 +19,16 @@ import time
 from functools import _lru_cache_wrapper, partial
 from pathlib import Path
 
+import psutil
 import pytest
 
 COPY = Path("mutants")
 FIRST = "common.record.x_finite__mutmut_1"  # any one: to try it, mutmut makes them all
+STATS = "mutmut-stats.json"  # in the copy, by mutmut: which functions each test reaches, and its seconds
 FAILING = "failing.json"  # in the copy: tests that fail without a mistake
 # Fixtures: other processes, which no mistake reaches, and the site of all records, which takes a minute
 SLOW = {"standin", "browser", "built"}
+ORDINARY_KILL = psutil.Process.kill
 # By mutmut's codes; any other is a mistake that was noticed, or that never ended
 OPEN = {0: "survived", 5: "only tests that fail reach it", 33: "no test reaches it"}
 
@@ -35,7 +38,14 @@ def looking() -> bool:
     return os.environ.get("MUTANT_UNDER_TEST") == "stats"
 
 
+def kill(process: psutil.Process) -> None:
+    """In the place of psutil's: a mistake in what kills processes must not end those of anybody else."""
+    assert os.getpid() in [parent.pid for parent in process.parents()], "not a process of this test"
+    ORDINARY_KILL(process)
+
+
 def pytest_configure(config):
+    psutil.Process.kill = kill
     if looking():
         config.option.maxfail = 0
 
@@ -53,6 +63,9 @@ def pytest_collection_modifyitems(config, items):
     failing = set() if looking() or not Path(FAILING).exists() else set(json.loads(Path(FAILING).read_text()))
     left_out = [item for item in items if SLOW & set(item.fixturenames) or item.nodeid in failing]
     items[:] = [item for item in items if item not in left_out]
+    if not looking() and Path(STATS).exists():  # what takes long comes last: few mistakes get there
+        seconds = json.loads(Path(STATS).read_text())["duration_by_test"]
+        items.sort(key=lambda item: seconds.get(item.nodeid, 0))
     if os.environ.get("MUTANT_UNDER_TEST") == "":  # mutmut runs them all once more, to see that they pass: one will do
         items[:], left_out = items[:1], left_out + items[1:]
     config.hook.pytest_deselected(items=left_out)
@@ -60,11 +73,14 @@ def pytest_collection_modifyitems(config, items):
 
 @pytest.fixture(autouse=True)
 def in_this_process(monkeypatch):
-    """A test that starts a process is skipped there, unless that is quick: git, or a script that is measured."""
+    """A test that starts a process is skipped there, unless that is quick: git, a script that is measured, what has a guard."""
     start = subprocess.Popen.__init__
 
     def started(self, command, *more, env=None, **options):
-        if command[0] != "git" and not Path(command[1]).is_absolute():
+        if command[1:3] == ["-m", "rosetta.run.guard"]:  # without it
+            options |= {"cwd": command[3], "stdin": subprocess.DEVNULL}
+            command = command[4:]
+        elif command[0] != "git" and not Path(command[1]).is_absolute():
             pytest.skip("starts a process")
         env = {name: value for name, value in (env or os.environ).items() if name != "MUTANT_UNDER_TEST"}
         start(self, command, *more, env=env, **options)
@@ -97,7 +113,7 @@ def mutmut(*arguments: str, **options) -> subprocess.CompletedProcess:
 
 def renew_tests() -> None:
     """Forget what the tests of changed files reach, so that mutmut looks again. It copies the tests anew by itself."""
-    stats, failing = COPY / "mutmut-stats.json", COPY / FAILING
+    stats, failing = COPY / STATS, COPY / FAILING
     if not stats.exists():
         return
     changed = tuple(
@@ -124,7 +140,10 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=300)
     parser.add_argument("--processes", type=int, default=2)
     asked, began = parser.parse_args(), time.monotonic()
-    os.environ["ROSETTA_SEED"] = str(asked.seed)  # of tests that draw some of their cases: the same in every call
+    os.environ.setdefault(
+        "ROSETTA_SEED", str(asked.seed)
+    )  # some tests draw from their cases: the same ones in every call
+    os.environ |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")  # else they wait for each other
     run = partial(mutmut, "run", "--max-children", str(asked.processes))
     renew_tests()
     if not codes():

@@ -11,6 +11,7 @@ from uv import find_uv_bin
 
 from rosetta import catalog
 from rosetta.cli import app
+from rosetta.commands import version
 from tests.standin import ROOT, TASK, one_line
 
 KNOWN = catalog.load()
@@ -32,6 +33,11 @@ def commands(group=None, *path: str) -> list[tuple[str, ...]]:
 
 
 COMMANDS = commands()
+
+
+def test_version_names_the_commit(monkeypatch):
+    monkeypatch.setattr("rosetta.commands.commit", lambda: "1a2b3c4")
+    assert version() == "deep-learning-rosetta-stone 0.1.0 1a2b3c4"
 
 
 @pytest.mark.parametrize("arguments", [("-h",), ("--help",), ("run", "-h"), ("resume", "--help")], ids=" ".join)
@@ -151,6 +157,7 @@ def test_file_that_is_no_record(inside, text):
 
 def test_list(inside):
     listed = inside.call("list")
+    assert listed.stdout.splitlines()[0].split() == ["row", "environment", "state", "here", "released", "ended"]
     assert listed.returncode == 0 and f"good[slow]  test         given: {sys.executable}" in listed.stdout
 
 

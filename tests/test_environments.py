@@ -9,9 +9,10 @@ import time
 
 import psutil
 import pytest
+from uv import find_uv_bin
 
 from rosetta.errors import RosettaError
-from rosetta.run import environments
+from rosetta.run import environments, installer, interpreters
 from rosetta.run.installer import UvOutput
 from rosetta.run.processes import COOKIE
 from tests.fault_table import fault, seen
@@ -27,8 +28,9 @@ LOCK = f"{PACKAGE} \\\n    " + " \\\n    ".join(f"--hash=sha256:{digest}" for di
 
 
 @pytest.fixture
-def environment(standin, monkeypatch):
+def environment(request, monkeypatch):
     """Makes environments in the stand-in's folder: (name, recipe keys) -> Environment."""
+    standin = request.getfixturevalue("standin")  # so that tests.mutants takes tests that start no runner
     monkeypatch.setattr(environments, "ENVIRONMENTS", standin.root / "environments")
     monkeypatch.setattr(environments, "ALWAYS", {})
 
@@ -50,6 +52,21 @@ def test_made_once_and_reused(environment, tmp_path):
     tiny.provision(tmp_path / "log")
     assert time.perf_counter() - started < 0.5
     assert tiny.stamp.stat().st_mtime_ns == stamp
+
+
+def test_steps_of_an_installation(environment, tmp_path, monkeypatch):
+    steps = []
+    monkeypatch.setattr(installer, "run", lambda step, *more, **options: steps.append(step))
+    monkeypatch.setattr(interpreters, "find", lambda version: None)
+    tiny = environment(install_flags=["-c", "{lock}", "--no-build"])
+    tiny.python.parent.mkdir(parents=True)
+    tiny.provision(tmp_path / "log", again=True)
+    (uv, *made), (_, *chosen), compiled = steps
+    assert uv == find_uv_bin() and made == ["venv", *environments.CLEAR, "--python", "3.11", str(tiny.venv)]
+    flags = ["-c", "requirements.txt", "--no-build", "--refresh"]
+    files = ["-r", "requirements.in", "-c", "requirements.txt"]
+    assert chosen == ["pip", "install", "--python", str(tiny.python), *flags, *files]
+    assert compiled == [str(tiny.python), "-m", "compileall", "-q", "-j", "0", str(tiny.venv)]
 
 
 def test_what_is_being_installed_is_told(environment, tmp_path):

@@ -15,7 +15,7 @@ import pytest
 
 from rosetta import catalog
 from rosetta.lab import lab, one_a_kernel, register
-from rosetta.paths import ENVIRONMENTS
+from rosetta.paths import ENVIRONMENTS, ROOT
 from rosetta.run.kernels import Kernels
 from tests.standin import TASK
 
@@ -48,6 +48,30 @@ def test_notebooks_get_synthetic_data_when_asked(tmp_path, monkeypatch):
         assert lab([], None, Kernels({"all": sys.executable}), [], synthetic=asked) == 0
         (spec,) = (tmp_path / "kernels").glob("kernels/*/kernel.json")
         assert (json.loads(spec.read_text())["env"].get("ROSETTA_DATA") == "synthetic") == asked
+
+
+@pytest.mark.parametrize("earlier", ["", "/earlier"])
+def test_jupyterlab_finds_the_kernels_first_and_ends_quietly(tmp_path, monkeypatch, capsys, earlier):
+    called, kernels = [], tmp_path / "kernels"
+
+    def played(command, cwd, env):
+        called.append((command, env["JUPYTER_PATH"]))
+        if len(called) == 2:
+            raise KeyboardInterrupt
+        return 3
+
+    monkeypatch.setattr("rosetta.lab.FOLDER", kernels)
+    monkeypatch.setattr("rosetta.lab.register", lambda *_: ["PyTorch", "Flax"])
+    monkeypatch.setattr("rosetta.run.environments.Environment.provision", lambda *_, **__: None)
+    monkeypatch.setattr("rosetta.lab.subprocess.call", played)
+    monkeypatch.setenv("JUPYTER_PATH", earlier)
+    assert lab(["pytorch"], None, Kernels({}), ["--no-browser"]) == 3, "its exit code"
+    assert lab(["pytorch"], None, Kernels({}), []) == 0, "after Ctrl-C, which it has had as well"
+    ((python, *options), path), _ = called
+    assert python == str(ENVIRONMENTS / "lab" / ".venv" / "bin" / "python")
+    assert options == ["-m", "jupyterlab", f"--ServerApp.root_dir={ROOT}", "--no-browser"]
+    assert path == os.pathsep.join(filter(None, [str(kernels), earlier]))
+    assert "kernels: PyTorch, Flax; choose one" in capsys.readouterr().out
 
 
 def test_none_left_is_an_error(standin):

@@ -7,6 +7,7 @@ import pytest
 
 from rosetta.adding import upgrade
 from rosetta.errors import RosettaError
+from rosetta.terminal import Console
 
 ASKED = "# two of them\nfirst==1.0   # stays a comment\nSecond[cpu]==2.0; sys_platform == 'linux'\nbound<3\n"
 OLD = {"first": "1.0", "second": "2.0"}
@@ -85,3 +86,52 @@ def test_an_environment_without_rows_is_refused(played, monkeypatch):
     monkeypatch.setattr(upgrade.environments, "load", lambda name: SimpleNamespace(name=name))
     with pytest.raises(RosettaError, match="environment empty has no row"):
         upgrade.upgrade(["empty"], [])
+
+
+@pytest.mark.parametrize(
+    "said, why",
+    [
+        ("ok\n  verify FAILED  level 4 (training)\nthe end\n", "verify FAILED  level 4 (training)"),
+        ("ok\nrun_all.py: there is no uv\n", "run_all.py: there is no uv"),
+        ("", "check failed"),
+    ],
+)
+def test_first_row_that_fails_in_the_copy_is_told(monkeypatch, tmp_path, capsys, said, why):
+    called = []
+
+    def command(copy, *arguments):
+        called.append((copy, *arguments))
+        return SimpleNamespace(returncode=arguments[1] == "b", stdout=said, stderr="")
+
+    monkeypatch.setattr(upgrade, "_command", command)
+    folder = tmp_path / "environments" / "tiny"
+    assert upgrade._broken(folder, ["a"], [], Console()) is None
+    assert upgrade._broken(folder, ["a", "b", "c"], ["--synthetic"], Console()) == ("b", why)
+    assert called[1:] == [(tmp_path, "check", row, "--synthetic") for row in "ab"]
+    assert capsys.readouterr().out.splitlines() == ["  checking a", "  checking a", "  checking b"]
+
+
+def test_trial_is_a_copy_of_the_checkout_locked_anew(monkeypatch, tmp_path):
+    for name, text in (("requirements.in", ASKED), ("requirements.txt", "old lock")):
+        (tmp_path / "environments" / "tiny").mkdir(parents=True, exist_ok=True)
+        (tmp_path / "environments" / "tiny" / name).write_text(text)
+    for name in ("runs", ".git", "common"):
+        (tmp_path / name).mkdir()
+    called, code = [], 0
+    answer = lambda *each: called.append(each) or SimpleNamespace(returncode=code, stderr="run_all.py: why\n")  # noqa: E731
+    monkeypatch.setattr(upgrade, "_command", answer)
+    monkeypatch.setattr(upgrade, "ROOT", tmp_path)
+    with upgrade._trial("tiny", {"first": None}) as folder:
+        assert (
+            "first   #" in (folder / "requirements.in").read_text() and (folder / "requirements.txt").read_text() == ""
+        )
+        copy = folder.parent.parent
+        assert called == [(copy, "env", "tiny", "--lock")]
+        assert sorted(path.name for path in copy.iterdir()) == ["common", "environments"]
+    assert not folder.exists()
+    with upgrade._trial("tiny", {"first": "1.5"}) as folder:
+        assert (folder / "requirements.txt").read_text() == "old lock", "others stay while they fit"
+    code = 1
+    told = "tiny cannot be made of the newest releases: why"
+    with pytest.raises(RosettaError, match=told), upgrade._trial("tiny", {"first": "1.5"}):
+        pass
