@@ -11,7 +11,7 @@ from rosetta.batch import journal
 from rosetta.cluster.member import Unfit
 from tests.standin import one_line
 
-pytestmark = pytest.mark.timeout(120)
+pytestmark = pytest.mark.timeout(60)
 HOST = socket.gethostname()
 
 
@@ -24,7 +24,7 @@ def run(inside, monkeypatch):
     monkeypatch.setattr(utils, "_offload_executor", ThreadPoolExecutor(1))
 
     def call(workers, *names, options=("--synthetic",)):
-        threads = {"processes": False, "protocol": "tcp", "dashboard_address": None, "threads_per_worker": 1}
+        threads = {"processes": False, "protocol": "tcp", "dashboard_address": ":0", "threads_per_worker": 1}
         with LocalCluster(n_workers=workers, **threads) as cluster:
             done = inside.run(*names, options=(*options, "--cluster", cluster.scheduler_address))
         return done, {record.name: record for _, record in records.read_all(inside.out)}
