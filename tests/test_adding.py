@@ -215,6 +215,14 @@ def test_cost_is_written_into_its_line_and_the_rest_stays(name, tmp_path, monkey
     assert not costs.write(TASK, row, Cost(start_s=100, item_ms=60)), "near enough"
 
 
+def test_cost_joins_what_is_said_of_a_row(tmp_path):
+    (tmp_path / "task.toml").write_text('[rows]\none = { slow_on_cpu = "why" }\n')
+    row = SimpleNamespace(name="one", facts=tasks.RowFacts())
+    assert costs.write(SimpleNamespace(folder=tmp_path), row, Cost(start_s=12, item_ms=3.5))
+    (line,) = (tmp_path / "task.toml").read_text().splitlines()[1:]
+    assert line == 'one = { slow_on_cpu = "why", cost = { start_s = 12, item_ms = 3.5 }}'
+
+
 def test_cost_of_a_run():
     plan = SimpleNamespace(kind=TASK.kind, constants={"EPOCHS": 2, "N_TRAIN": 640, "N_TEST": 300})
     metrics = TrainMetrics(examples_per_s=100, wall_s=20)

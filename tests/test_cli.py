@@ -4,6 +4,7 @@ import shutil
 import subprocess
 import sys
 
+import psutil
 import pytest
 import typer
 from filelock import FileLock
@@ -12,6 +13,7 @@ from uv import find_uv_bin
 from rosetta import catalog
 from rosetta.cli import app
 from rosetta.commands import version
+from rosetta.run import machine
 from tests.standin import ROOT, TASK, one_line
 
 KNOWN = catalog.load()
@@ -200,6 +202,9 @@ def test_command_that_runs_or_measures_refuses_beside_a_runner(inside, arguments
 def test_doctor_tells_what_is_there(inside, tmp_path):
     done = inside.call("doctor", ROSETTA_DATA=str(tmp_path))
     assert done.returncode == 1
+    here = machine.describe()
+    about = f"{here.cpu}, {here.cores} cores, {psutil.virtual_memory().total / 2**30:.0f} GiB; {here.os}"
+    assert " ".join(f"machine {about}".split()) in " ".join(done.stdout.split())
     assert (
         "environment test" in done.stdout
         and "GPU" in done.stdout

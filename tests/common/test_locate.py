@@ -66,6 +66,7 @@ def test_a_given_folder_that_does_not_exist(tmp_path, cache):
         ("linux", None, ".cache/rosetta"),
         ("darwin", None, "Library/Caches/rosetta"),
         ("win32", "LOCALAPPDATA", "set/rosetta"),
+        ("win32", None, "AppData/Local/rosetta"),
     ],
 )
 @pytest.mark.skipif(sys.platform == "win32", reason="writes paths as other systems do")

@@ -1,6 +1,7 @@
 """The tables of what was measured, and the committed pages that hold them."""
 
 from datetime import UTC, datetime
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -72,6 +73,7 @@ def test_sweeps(tmp_path):
     every = [measured("sweep", swept(1, 0.2) + swept(2, 0.1) + swept(1, 0.2, 2 * SIZE))]
     tables, title = made(every, tmp_path), ROWS[0].title
     phases = "50.0 ± 0.0 | 160.0 ± 14.1"
+    assert f"batch {SIZE}, 2 times 100 steps, mean ± standard deviation" in " ".join(tables["sweep"].split())
     assert f"| {title} | {phases} | 200.0 ± 0.0 | {phases} | 100.0 ± 0.0 | 2.00 |" in tables["sweep"]
     assert f"| {title} | 1 | {2 * SIZE} | {phases} | 200.0 ± 0.0 | {2 * SIZE / 0.2:.0f} | 2 x 100 |" in tables["points"]
     assert tables["limits"].count("| 50% | 110% | -60% |") == 1
@@ -128,6 +130,20 @@ def test_picture_of_a_sweep(tmp_path):
     text = picture.read_text()
     assert all(row.title in text for row in ROWS) and "forward + backward" in text
     assert f"({MACHINE.name}/measured/{picture.name})" in made(every, tmp_path)["points"]
+
+
+def test_panel_has_rates_with_the_spread_of_their_repeats():
+    from rosetta.measure import plot
+
+    drawn, axes = {}, MagicMock()
+    points = [point for size in (8, 4) for point in swept(1, 0.2, size)]
+    plot._panel(axes, cells.timed(points), [1])
+    for sizes, rates, errors in (call.args for call in axes.errorbar.call_args_list):
+        drawn[len(drawn)] = sizes, pytest.approx(rates), pytest.approx(errors, abs=1e-9)
+    forward, backward, step = drawn.values()
+    assert forward == ([4, 8], [80, 160], [0, 0]) and step == ([4, 8], [20, 40], [0, 0])
+    deviation = 2**0.5 * 0.01 / 0.16
+    assert backward == ([4, 8], [25, 50], [25 * deviation, 50 * deviation])
 
 
 def test_usual_threads(monkeypatch):
