@@ -10,11 +10,12 @@ import pytest
 from packaging.specifiers import SpecifierSet
 
 from rosetta import catalog, tasks
-from rosetta.adding import costs, figures, locking, scaffold
+from rosetta.adding import check, costs, figures, locking, scaffold
 from rosetta.errors import RosettaError
 from rosetta.kinds.train import TrainMetrics
 from rosetta.paths import CATALOG, NOTEBOOKS
 from rosetta.run import environments, interpreters
+from rosetta.run.execute import Progress
 from rosetta.tasks import Cost
 from tests.standin import one_line
 
@@ -213,6 +214,14 @@ def test_cost_is_written_into_its_line_and_the_rest_stays(name, tmp_path, monkey
     assert facts.cost.start_s == 123 and facts.model_dump(exclude={"cost"}) == row.facts.model_dump(exclude={"cost"})
     row.facts = facts
     assert not costs.write(TASK, row, Cost(start_s=100, item_ms=60)), "near enough"
+
+
+def test_check_tells_what_it_installs_alone():
+    said = []
+    row = SimpleNamespace(console=SimpleNamespace(say=lambda *words: said.append(words)))
+    for state, note in (("preparing", ""), ("preparing", "installing six"), ("running", "loss 2.5")):
+        check._Row._tell(row, Progress(state, note=note))
+    assert said == [("    installing six", "dim")]
 
 
 def test_cost_joins_what_is_said_of_a_row(tmp_path):

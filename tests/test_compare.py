@@ -8,8 +8,10 @@ from random import Random
 import pytest
 
 from rosetta import records
+from rosetta.compare import sources
 from rosetta.compare.comparison import compare
 from rosetta.compare.significance import EXACT, apart, mann_whitney
+from rosetta.errors import RosettaError
 from rosetta.figures import Sample
 from rosetta.kinds import KINDS
 from rosetta.records import Record
@@ -228,6 +230,21 @@ def test_folders_and_exit_codes(inside, tmp_path):
     done = call(slow, before)
     assert done.returncode == 0 and "1 better" in done.stdout
     assert call(before, slow, "--factor", "2").returncode == 0
+
+
+def test_revision_is_read_as_it_was(tmp_path, monkeypatch, record):
+    git = ["git", "-C", str(tmp_path), "-c", "user.name=x", "-c", "user.email=x@example.org"]
+    for name, path in (("ROOT", tmp_path), ("RESULTS", tmp_path / "results"), ("GIT", git)):
+        monkeypatch.setattr(sources, name, path)
+    file = records.write(record, tmp_path / "results")
+    for command in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "x"], ["tag", "first"]):
+        subprocess.run([*git, *command], check=True)
+    file.unlink()
+    read = sources.read("first")
+    commit = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout
+    assert read.title == f"first ({commit[:7]})" and read.records == [record]
+    with pytest.raises(RosettaError, match="second is neither a folder nor a git revision"):
+        sources.read("second")
 
 
 def test_revisions(standin):

@@ -1,5 +1,7 @@
 """What is told about a machine; GPUs through a stand-in for NVML, since tests run without one."""
 
+import shutil
+
 import pynvml
 import pytest
 
@@ -75,6 +77,9 @@ def test_interpreters_are_run_before_they_are_believed(tmp_path, monkeypatch):
     (good / "python3.99").chmod(0o755)
     interpreters.find.cache_clear()
     assert interpreters.find("3.99") == good / "python3.99"
+    shutil.copytree(good.parent, good.parent.with_name("3.99.2"))
+    interpreters.find.cache_clear()
+    assert interpreters.find("3.99").parts[-3] == "3.99.2", "the newest"
     interpreters.find.cache_clear()
 
 

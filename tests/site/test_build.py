@@ -240,6 +240,18 @@ def test_prose_keeps_raw_html_as_text_and_relinks_files():
     assert "<a>b</a>" in html and '<a href="https://example.org">c</a>' in html
 
 
+def test_what_the_steps_of_a_notebook_printed(tmp_path):
+    made = nbformat.v4.new_code_cell("x", metadata={"tags": ["train"]})
+    made.outputs = [
+        nbformat.v4.new_output("stream", text="0 %\r100 %\n"),
+        nbformat.v4.new_output("display_data", data={"text/plain": "a picture"}),
+        nbformat.v4.new_output("error", ename="E", evalue="e", traceback=["\x1b[31mTraceback", "E: e"]),
+    ]
+    nbformat.write(nbformat.v4.new_notebook(cells=[made, nbformat.v4.new_code_cell("y")]), tmp_path / "x.ipynb")
+    printed = executed.Printed("x", "100 %\na picture\nTraceback\nE: e")
+    assert executed.printed(tmp_path / "x.ipynb", ["train"]) == {"train": [printed]}
+
+
 def test_executed_notebook_fetches_nothing_and_its_links_are_relinked(tmp_path):
     notebook = nbformat.v4.new_notebook(
         cells=[nbformat.v4.new_markdown_cell("![x](https://example.org/a.png) [y](https://example.org) [z](a.md)")]

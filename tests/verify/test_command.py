@@ -94,6 +94,13 @@ def test_rows_that_fail_are_named_and_the_others_kept(standin):
     assert named in rows["swapped"]["diagnosis"]["3"] and named in done.stdout and named in page(standin)
 
 
+def test_log_of_a_row_that_failed_is_named_and_stays(inside):
+    inside.catalog(inside.entry("raises"))
+    done = inside.call("verify", "raises", "--synthetic", "--out", str(inside.out))
+    log = inside.out / "conformance" / f"{TASK}.raises.log"
+    assert done.returncode == 1 and f"    log: {log}\n" in done.stdout and log.is_file()
+
+
 def test_cause_of_several_levels_is_told_once_with_its_log(standin):
     done = verify(standin, "raises")
     told = "RuntimeError: no kernel image is available (in the cell train, line 1)"
