@@ -13,7 +13,8 @@ from jupyter_client import AsyncKernelManager
 from nbclient.exceptions import DeadKernelError
 from papermill.exceptions import PapermillExecutionError
 
-from rosetta.run import child, execute
+from rosetta.errors import Unavailable
+from rosetta.run import child, completion, execute
 from rosetta.run.child import Job, Outcome
 from rosetta.run.completion import Ending
 from rosetta.run.devices import Slot
@@ -124,6 +125,24 @@ def test_run_is_followed_to_its_end(ends, record, tmp_path, monkeypatch):
     assert told == [Progress("running", "epoch", 1, 2, "loss 2.5")] and run.log.read_bytes() == LINE
     assert killed == [(0, str(tmp_path), {"a process"})], "a run that has ended may leave some, too"
     assert made[0].command[1:] == ["-m", "rosetta.run.child", str(tmp_path)]
+
+
+def test_what_is_installed_is_told_and_what_cannot_be_had_is_skipped(record, tmp_path):
+    told, cards = [], []
+
+    def get(row, log, tell, gpus):
+        cards.append(gpus)
+        tell("installing six")
+        raise Unavailable("it needs g++")
+
+    plan, slot = SimpleNamespace(refused=None, row=None), Slot(record.machine)
+    run = execute._execute(Run(record, tmp_path), plan, slot, SimpleNamespace(get=get), told.append)
+    assert (run.record.status, run.record.error) == ("skipped", "it needs g++") and cards == [record.machine.gpus]
+    assert told == [Progress("preparing"), Progress("preparing", note="installing six")]
+
+
+def test_figures_of_a_message_are_written_as_elsewhere():
+    assert [completion._text(value) for value in (3441592, 0.5, None)] == ["3,441,592", "0.5", "None"]
 
 
 def test_run_does_not_depend_on_who_watches_it(tmp_path):

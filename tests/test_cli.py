@@ -12,7 +12,7 @@ from uv import find_uv_bin
 
 from rosetta import catalog
 from rosetta.cli import app
-from rosetta.commands import version
+from rosetta.commands import version, write_site
 from rosetta.run import machine
 from tests.standin import ROOT, TASK, one_line
 
@@ -197,6 +197,14 @@ def test_command_that_runs_or_measures_refuses_beside_a_runner(inside, arguments
     with FileLock(inside.root / ".rosetta.lock", timeout=0):
         done = inside.call(*arguments, own_python=False)
     assert done.returncode == 2 and "another run_all.py is at work in this checkout" in one_line(done.stderr)
+
+
+def test_site_says_where_it_begins(tmp_path, monkeypatch, capsys):
+    from rosetta.site import build  # here, because it needs an extra
+
+    monkeypatch.setattr(build, "write", lambda to, *_: to / "index.html")
+    write_site(tmp_path, None, None, None)
+    assert capsys.readouterr().out.startswith(f"{tmp_path}/index.html, in ")
 
 
 def test_doctor_tells_what_is_there(inside, tmp_path):

@@ -1,11 +1,17 @@
 """What runs in a framework's own process, in this one: its script is a few lines, its clock and its reader are played."""
 
 import json
+import os
+import subprocess
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from rosetta.measure import inside
+from rosetta.measure.process import Process
+from rosetta.measure.scripts import Script
+from rosetta.run.devices import Slot
 
 SCRIPT = """
 calls = []
@@ -62,6 +68,25 @@ def test_training_waits_for_its_turn(tmp_path, monkeypatch, told):
     (ready,), (first,), (second,) = waits
     assert ready == {"ready": True} and (first["loss"], second["loss"]) == (2.5, 1.5)
     assert set(first) == {"seconds", "loss"} and 0 <= second["seconds"] < 60
+
+
+@pytest.mark.parametrize("processors", [None, (0, 2)])
+def test_script_gets_its_own_variables_folder_and_processors(tmp_path, monkeypatch, record, processors):
+    started, confined = [], []
+    monkeypatch.setattr(
+        subprocess.Popen, "__init__", lambda self, command, **options: started.append((command, options))
+    )
+    monkeypatch.setattr(os, "sched_setaffinity", lambda *each: confined.append(each), raising=False)
+    script = Script(tmp_path / "script.py", Path("python"), {"OF_THE_BUILD": "1"}, tmp_path)
+    slot = Slot(record.machine, processors=processors)
+    Process(script, slot, "turns", {"a": 1})
+    ((command, options),) = started
+    assert command == ["python", inside.__file__, "turns", str(script.file), '{"a": 1}']
+    assert options["env"] == script.environment(slot) and options["env"]["OF_THE_BUILD"] == "1"
+    assert options["cwd"] == tmp_path and options["start_new_session"] and options["text"]
+    if processors:
+        options["preexec_fn"]()
+    assert confined == ([(0, processors)] if processors else []) and (options["preexec_fn"] is None) == (not processors)
 
 
 def test_nobody_wants_the_rest(monkeypatch):

@@ -291,6 +291,11 @@ def test_link_of_an_output_leads_to_a_page_or_nowhere(tmp_path, address):
     assert '<a rel="noopener">link</a>' in html and '<td style="text-align:right">1</td>' in html
 
 
+def test_sizes_of_an_output_are_numbers():
+    html = executed._clean("<img width='7' height='9em'><img width='calc(1px)' height='8'>")
+    assert html == '<img width="7"><img height="8">'
+
+
 def test_calls_are_told_apart_by_their_last_name_and_arguments():
     code = "x = nn.Conv2d(\n    3, kernel_size=(3,3))\nprint(len(x.Sum()))"
     assert calls.calls(code) == [("conv2d", "3, kernel_size=(3, 3)", 0, 1), ("sum", "", 2, 2)]
