@@ -1,6 +1,7 @@
 """The process of a run without one: papermill, the process itself and what it prints are played."""
 
 import io
+import json
 import os
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from rosetta.run.child import Job, Outcome
 from rosetta.run.completion import Ending
 from rosetta.run.devices import Slot
 from rosetta.run.execute import Output, Progress, Run
+from rosetta.run.executed import ExecutedNotebook
 
 TEXT = "epoch 1/2  loss 2.5  1.5 s"
 LINE = f"{TEXT}\n".encode()
@@ -139,6 +141,18 @@ def test_what_is_installed_is_told_and_what_cannot_be_had_is_skipped(record, tmp
     run = execute._execute(Run(record, tmp_path), plan, slot, SimpleNamespace(get=get), told.append)
     assert (run.record.status, run.record.error) == ("skipped", "it needs g++") and cards == [record.machine.gpus]
     assert told == [Progress("preparing"), Progress("preparing", note="installing six")]
+
+
+@pytest.mark.parametrize("replied, stopped", [(True, None), (False, "train")])
+def test_cell_that_has_had_no_reply_is_where_a_run_stopped(replied, stopped, tmp_path):
+    def cell(role, replied):
+        metadata = {"tags": [role], "papermill": {"start_time": "2026-11-22T12:00:00+00:00"}}
+        metadata["execution"] = {"shell.execute_reply": ""} if replied else {}
+        return {"cell_type": "code", "metadata": metadata, "outputs": [], "source": ""}
+
+    cells = [cell("setup", True), cell("train", replied)]
+    (tmp_path / "x.ipynb").write_text(json.dumps({"cells": cells, "metadata": {}}))
+    assert ExecutedNotebook(tmp_path / "x.ipynb").stopped_in() == stopped
 
 
 def test_figures_of_a_message_are_written_as_elsewhere():

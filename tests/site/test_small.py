@@ -3,16 +3,19 @@
 import json
 import re
 import shutil
+from types import SimpleNamespace
 from urllib.parse import unquote
 
 import nbformat
 import pytest
 
-from rosetta import records
-from rosetta.paths import NOTEBOOKS
+from rosetta import catalog, records
+from rosetta.paths import NOTEBOOKS, ROOT
+from rosetta.site import addresses
 from tests.standin import TASK
 from tests.test_report import make as make_record
 
+HOME = "https://example.org/stone"
 DOCUMENTS = {f"docs/{name}.html" for name in ("some", "same-network", "lessons", "porting-weights")}
 LINK = re.compile(r'(?:href|src)="([^"#:?]+)[#?]?[^":]*"')
 
@@ -31,6 +34,7 @@ def site(inside):
     for name in ("good", "other"):
         shutil.copy(NOTEBOOKS / TASK / "pytorch.ipynb", folder / f"{name}.ipynb")
     inside.catalog(inside.entry("good") + inside.entry("other"))
+    records.write(make_record("good", preset="smoke", synthetic=True), inside.out)
     record = make_record("good")
     record.notebook.executed = "good.ipynb"
     file = records.write(record, inside.out)
@@ -38,7 +42,9 @@ def site(inside):
     for cell in (cell for cell in executed.cells if cell.metadata.get("tags") == ["train"]):
         cell.outputs = [nbformat.v4.new_output("stream", text="epoch 1/1\n")]
     nbformat.write(executed, file.with_name("good.ipynb"))
-    done = inside.call("site", "--to", str(inside.root / "site"), "--out", str(inside.out), own_python=False)
+    done = inside.call(
+        "site", "--to", str(inside.root / "site"), "--out", str(inside.out), "--repository", HOME, own_python=False
+    )
     assert done.returncode == 0, done.stderr
     return inside.root / "site"
 
@@ -57,7 +63,9 @@ def test_pages_and_files(site):
         for folder in folders.split("/"):
             expected |= {f"{folder}/{TASK}{'/' if '.' in name else '.'}{name}" for name in names.split()}
     expected |= {f"records/here/{TASK}/quick/good.{suffix}" for suffix in ("html", "ipynb", "json")}
-    expected |= {f"pictures/{TASK}-here-quick-epochs.svg", ".rosetta-site"}
+    expected |= {f"records/here/{TASK}/smoke-synthetic/good.json"}
+    expected |= {f"pictures/{TASK}-here-{preset}-epochs.svg" for preset in ("quick", "smoke-synthetic-data")}
+    expected.add(".rosetta-site")
     files = {file.relative_to(site).as_posix() for file in site.rglob("*") if file.is_file()}
     assert {file for file in files if not file.startswith("assets/")} == expected
     assert "assets/site.css" in files and "assets/compare_page.js" in files
@@ -87,6 +95,7 @@ def test_what_each_page_says(site):
     for name, title in titles.items():
         text = (site / name).read_text()
         assert re.search(r"<title>(.*?)( · Deep.*)?</title>", text)[1] == title, name
+        assert f'href="{HOME}' in text, name
     for name in ("compare", "concepts", "results", "conformance"):
         text = (site / name / f"{TASK}.html").read_text()
         assert f'<a href="../{name}/{TASK}.html" aria-current="page">{name.title()}</a>' in text
@@ -120,3 +129,28 @@ def test_what_the_compare_page_loads(site):
     steps = json.loads(re.fullmatch(r'rosetta\.program\("good", (.*)\);\n', code)[1])
     (model,) = steps["model"]
     assert model["note"].startswith("<") and model["concepts"] and ["relu", "", 1, 1] in model["calls"]
+
+
+@pytest.mark.parametrize(
+    "file, page",
+    [
+        ("README.md", "index.html"),
+        ("docs/some.md", "docs/some.html"),
+        ("results/conformance/some.md", "conformance/some.html"),
+        ("environments/README.md", "docs/environments.html"),
+        (f"notebooks/{TASK}/some.ipynb", f"frameworks/{TASK}/some.html"),
+        (f"notebooks/{TASK}/README.md", f"network/{TASK}.html"),
+        (f"notebooks/{TASK}/task.toml", None),
+        ("rosetta/cli.py", None),
+    ],
+)
+def test_page_of_a_file(file, page):
+    assert addresses.of_file(ROOT / file) == page
+
+
+def test_page_of_a_row_that_exists():
+    row = SimpleNamespace(task="a", framework="b", facts=SimpleNamespace(absent=None))
+    row = catalog.Row.model_construct(**vars(row))
+    assert addresses.of_target(row) == "frameworks/a/b.html"
+    row.facts.absent = "it never could"
+    assert addresses.of_target(row) is None
