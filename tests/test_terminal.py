@@ -118,6 +118,10 @@ def test_character_that_the_terminal_lacks_is_no_error():
     assert (done.returncode, done.stdout) == (0, "\\xd7\n" * 2)
 
 
+def test_console_takes_the_options_of_another():
+    assert (Console(width=33).width, Console(stderr=True).stderr) == (33, True)
+
+
 def test_control_sequences_are_taken_out():
     assert printable(EVIL) == WORDS
     assert printable("one\r\ntwo\tx\n") == "one\ntwo\tx\n"

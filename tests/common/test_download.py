@@ -139,6 +139,13 @@ def test_a_server_that_is_silent_does_not_hang_the_run(archive, cache, server, m
     assert "timed out" in refused(archive)
 
 
+def test_a_server_that_falls_silent_is_told_with_the_ways_out(archive, cache, server, monkeypatch):
+    monkeypatch.setattr(transfer, "TIMEOUT_S", 0.05)
+    server.pause_s = 1
+    message = refused(archive)
+    assert "timed out" in message and "--data-dir" in message
+
+
 @fault("a download cannot be resumed", "a server that answers 416 to a range, beside a part of the file")
 def test_a_range_that_the_server_does_not_have_begins_the_download_anew(archive, cache, server):
     cache.mkdir(parents=True)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from common import record as module
-from common.data import cifar10
+from common.data import cifar10, loaded
 from common.record import MIME, PATTERN, EpochLog, emit, progress, record
 
 
@@ -119,14 +119,15 @@ def test_weights_and_outputs_are_saved_only_where_asked_for(log, shown, tmp_path
         assert saved.files == ["bias"]
 
 
-def test_figures_of_any_kind_with_points(shown):
+def test_figures_of_any_kind_with_points(shown, monkeypatch):
     """Where it was measured and what: one point each."""
+    monkeypatch.setattr(loaded, "_last", {"name": "x", "synthetic": False, "sizes": {}})
     points = [{"at": {"threads": 2, "phase": "forward"}, "values": [0.25, 0.5], "unit": "s"}]
     emit({"step_s": 0.25}, [np], "cpu", "0.25 s a step", points)
     [(bundle, _)] = shown
     facts = json.loads(json.dumps(bundle[MIME], allow_nan=False))
     assert facts["metrics"] == {"step_s": 0.25} and facts["points"] == points
-    assert bundle["text/plain"].startswith("0.25 s a step")
+    assert bundle["text/plain"].startswith("0.25 s a step on cpu\npython ")
 
 
 @pytest.mark.parametrize("before", ["", "a bar without a line end 99%"])
