@@ -1,4 +1,4 @@
-"""The site of a small checkout with one record, in this process: its pages, and that every link leads to one."""
+"""The site of a small checkout with two records, in this process: its pages, and that every link leads to one."""
 
 import json
 import re
@@ -22,7 +22,7 @@ LINK = re.compile(r'(?:href|src)="([^"#:?]+)[#?]?[^":]*"')
 
 @pytest.fixture
 def site(inside):
-    """Two frameworks with PyTorch's notebook; the first has been run."""
+    """Two frameworks with PyTorch's notebook; the first has been run, once on synthetic data."""
     (inside.root / "docs").mkdir()
     (inside.root / "docs" / "some.md").write_text("# A page of some words\n\nSome.\n")
     for name in ("same-network", "lessons", "porting-weights"):
@@ -34,14 +34,14 @@ def site(inside):
     for name in ("good", "other"):
         shutil.copy(NOTEBOOKS / TASK / "pytorch.ipynb", folder / f"{name}.ipynb")
     inside.catalog(inside.entry("good") + inside.entry("other"))
-    records.write(make_record("good", preset="smoke", synthetic=True), inside.out)
-    record = make_record("good")
-    record.notebook.executed = "good.ipynb"
-    file = records.write(record, inside.out)
-    executed = nbformat.read(folder / "good.ipynb", as_version=4)
-    for cell in (cell for cell in executed.cells if cell.metadata.get("tags") == ["train"]):
-        cell.outputs = [nbformat.v4.new_output("stream", text="epoch 1/1\n")]
-    nbformat.write(executed, file.with_name("good.ipynb"))
+    for preset, text in (("smoke", "of the other run\n"), ("quick", "epoch 1/1\n")):
+        record = make_record("good", preset=preset, synthetic=preset == "smoke")
+        record.notebook.executed = "good.ipynb"
+        file = records.write(record, inside.out)
+        executed = nbformat.read(folder / "good.ipynb", as_version=4)
+        for cell in (cell for cell in executed.cells if cell.metadata.get("tags") == ["train"]):
+            cell.outputs = [nbformat.v4.new_output("stream", text=text)]
+        nbformat.write(executed, file.with_name("good.ipynb"))
     done = inside.call(
         "site", "--to", str(inside.root / "site"), "--out", str(inside.out), "--repository", HOME, own_python=False
     )
@@ -62,8 +62,8 @@ def test_pages_and_files(site):
     for folders, names in (line.split(": ") for line in named):
         for folder in folders.split("/"):
             expected |= {f"{folder}/{TASK}{'/' if '.' in name else '.'}{name}" for name in names.split()}
-    expected |= {f"records/here/{TASK}/quick/good.{suffix}" for suffix in ("html", "ipynb", "json")}
-    expected |= {f"records/here/{TASK}/smoke-synthetic/good.json"}
+    for preset in ("quick", "smoke-synthetic"):
+        expected |= {f"records/here/{TASK}/{preset}/good.{suffix}" for suffix in ("html", "ipynb", "json")}
     expected |= {f"pictures/{TASK}-here-{preset}-epochs.svg" for preset in ("quick", "smoke-synthetic-data")}
     expected.add(".rosetta-site")
     files = {file.relative_to(site).as_posix() for file in site.rglob("*") if file.is_file()}
@@ -99,6 +99,7 @@ def test_what_each_page_says(site):
     for name in ("compare", "concepts", "results", "conformance"):
         text = (site / name / f"{TASK}.html").read_text()
         assert f'<a href="../{name}/{TASK}.html" aria-current="page">{name.title()}</a>' in text
+    assert '<a href="results.html" aria-current="page">Results</a>' in (site / "results.html").read_text()
     assert "Conv2d" in (site / "concepts" / f"{TASK}.html").read_text()
 
 
@@ -125,6 +126,7 @@ def test_what_the_compare_page_loads(site):
         "here, quick"
     )
     assert (site / "compare" / content["page"]).is_file()
+    assert "keepdims" in (site / "code" / TASK / "reference.js").read_text(), "the functions that it imports, too"
     code = (site / "code" / TASK / "good.js").read_text()
     steps = json.loads(re.fullmatch(r'rosetta\.program\("good", (.*)\);\n', code)[1])
     (model,) = steps["model"]
