@@ -29,6 +29,12 @@ def test_shapes_of_the_task_count_all_parameters():
     assert sum(int(np.prod(shape)) for shape in WEIGHT_SHAPES.values()) == EXPECTED["parameters"]
 
 
+def test_weights_are_saved_as_float32(tmp_path):
+    save_weights(str(tmp_path / "w.npz"), {"a": np.ones(3)})
+    with np.load(str(tmp_path / "w.npz")) as saved:
+        assert saved["a"].dtype == np.float32
+
+
 def test_saved_and_loaded_again(tmp_path):
     written = weights()
     save_weights(str(tmp_path / "w.npz"), {name: written[name] for name in reversed(list(written))})

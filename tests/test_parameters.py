@@ -1,0 +1,24 @@
+"""Which values a parameter may have."""
+
+import math
+
+import pytest
+
+from rosetta.parameters import fits
+
+
+@pytest.mark.parametrize(
+    "usual, right, wrong",
+    [
+        (None, [None, 3, 0.5, "text", True], [[1], {"a": 1}, math.nan, math.inf]),
+        (10, [1, 10, 10**6], [0, -1, 1.5, True, "10", None]),
+        (0, [0, 7], [-1, 0.0]),
+        (0.5, [0, 0.0, 7, 0.25], [-0.5, math.nan, math.inf, True, "0.5"]),
+        (-0.5, [-7, 0, 3.5], [-math.inf]),
+        (True, [False], [1, 0, None]),
+        ("text", ["another"], [1, None]),
+    ],
+)
+def test_value_has_the_type_of_the_usual_one_and_is_in_its_range(usual, right, wrong):
+    assert [value for value in right if not fits(value, usual)] == []
+    assert [value for value in wrong if fits(value, usual)] == []
