@@ -36,7 +36,7 @@ EPOCHS = 2  # of the run of a row that trains, so that there is a test between e
 def check(name: str, options: command.Options) -> int:
     """Check a row, or every row that the name stands for. Exit code 1 at the first mistake, which is explained.
 
-    What runs leave goes to a new folder, which is kept where something is wrong.
+    What runs leave goes to a new folder, which is kept and named where something is wrong.
     """
     known, console = catalog.load(), Console()
     scratch = Path(tempfile.mkdtemp(prefix="rosetta-check-"))
@@ -49,6 +49,10 @@ def check(name: str, options: command.Options) -> int:
                 told = step()
             except RosettaError as error:
                 console.say(f"  {title:<9} FAILED  {error}", STYLES["failed"])
+                if any(scratch.iterdir()):
+                    console.say(f"  What the run left is in {scratch}", "dim")
+                else:
+                    scratch.rmdir()
                 return 1
             console.say(f"  {title:<9} ok  {told}  ({time.monotonic() - started:.0f} s)")
     shutil.rmtree(scratch, ignore_errors=True)
