@@ -7,6 +7,7 @@ import pytest
 
 from rosetta.adding import upgrade
 from rosetta.errors import RosettaError
+from rosetta.terminal import Console
 
 ASKED = "# two of them\nfirst==1.0   # stays a comment\nSecond[cpu]==2.0; sys_platform == 'linux'\nbound<3\n"
 OLD = {"first": "1.0", "second": "2.0"}
@@ -48,6 +49,8 @@ def played(monkeypatch, tmp_path):
     rows = [SimpleNamespace(full_name=f"t/{name}", framework=name, environment="tiny", facts=facts) for name in "ab"]
     frameworks = dict.fromkeys("ab", SimpleNamespace(retired=None))
     monkeypatch.setattr(upgrade.catalog, "load", lambda: SimpleNamespace(rows=lambda: rows, frameworks=frameworks))
+    recipe = SimpleNamespace(builds={"cuda13": None, "cuda12": None})
+    monkeypatch.setattr(upgrade.environments, "load", lambda name: SimpleNamespace(name=name, recipe=recipe))
     monkeypatch.setattr(upgrade, "ENVIRONMENTS", tmp_path / "environments")
     monkeypatch.setattr(upgrade, "_trial", trial)
     monkeypatch.setattr(upgrade, "_broken", broken)
@@ -61,6 +64,7 @@ def test_a_lock_with_which_all_rows_pass_is_written(played, capsys):
     told = capsys.readouterr().out
     assert "first 1.0 -> 1.5" in told and "second 2.0 -> 3.0" in told
     assert "tiny: all rows pass, and the new lock is written: t/a, t/b" in told
+    assert "builds for GPUs keep their versions, in cuda13.in, cuda12.in" in told
     assert "run_all.py verify t/a t/b --out results" in told
 
 
@@ -81,7 +85,24 @@ def test_nothing_newer(played, capsys):
     assert "tiny: nothing is newer" in capsys.readouterr().out and not played.checked
 
 
-def test_an_environment_without_rows_is_refused(played, monkeypatch):
-    monkeypatch.setattr(upgrade.environments, "load", lambda name: SimpleNamespace(name=name))
+def test_each_row_is_told_with_its_time_and_the_first_mistake_ends_it(tmp_path, monkeypatch, capsys):
+    said = {
+        "t/a": (0, "  smoke ok\n"),
+        "t/b": (1, "  smoke ok\n  verify FAILED  level 4\n  What the run left is in /x\n"),
+    }
+
+    def command(copy, what, row):
+        assert (copy, what) == (tmp_path, "check")
+        code, out = said[row]
+        return SimpleNamespace(returncode=code, stdout=out, stderr="")
+
+    monkeypatch.setattr(upgrade, "_command", command)
+    folder = tmp_path / "environments" / "tiny"
+    assert upgrade._broken(folder, ["t/a", "t/b", "t/c"], [], Console()) == ("t/b", "verify FAILED  level 4")
+    told = capsys.readouterr().out
+    assert "  t/a passes  (0 s)" in told and "checking t/b" in told and "t/c" not in told
+
+
+def test_an_environment_without_rows_is_refused(played):
     with pytest.raises(RosettaError, match="environment empty has no row"):
         upgrade.upgrade(["empty"], [])

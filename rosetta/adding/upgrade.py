@@ -6,6 +6,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -61,6 +62,9 @@ def _upgrade(known: Catalog, name: str, options: list[str], console: Console) ->
             for file in (ASKED, LOCK):
                 shutil.copyfile(trial / file, folder / file)
             console.say(f"{name}: all rows pass, and the new lock is written: {', '.join(rows)}")
+            if builds := environments.load(name).recipe.builds:
+                asked = ", ".join(f"{build}.in" for build in builds)
+                console.say(f"Its builds for GPUs keep their versions, in {asked}")
             console.say(f"Now run_all.py verify {shlex.join(rows)} --out results")
             return 0
     row, why = broken
@@ -126,10 +130,12 @@ def _broken(folder: Path, rows: list[str], options: list[str], console: Console)
     """The first row that does not pass ``check`` in a copy, and why."""
     for row in rows:
         console.say(f"  checking {row}", "dim")
+        started = time.monotonic()
         done = _command(folder.parent.parent, "check", row, *options)
         if done.returncode:
             lines = [line.strip() for line in (done.stdout + done.stderr).splitlines() if line.strip()]
             return row, next((line for line in lines if "FAILED" in line), lines[-1] if lines else "check failed")
+        console.say(f"  {row} passes  ({time.monotonic() - started:.0f} s)")
     return None
 
 
