@@ -68,6 +68,13 @@ def test_a_lock_with_which_all_rows_pass_is_written(played, capsys):
     assert "run_all.py verify t/a t/b --out results" in told
 
 
+def test_what_a_lock_has_by_hand_is_told_when_it_is_lost(played, capsys):
+    (played.folder / "requirements.txt").write_text("first==1.0\n    # via second\n# one hash is by hand\n")
+    assert upgrade.upgrade([], []) == 0
+    told = [line for line in capsys.readouterr().out.splitlines() if line.startswith("The earlier lock said")]
+    assert len(told) == 1 and told[0].endswith(": # one hash is by hand")
+
+
 def test_the_package_that_breaks_a_row_is_named(played, capsys):
     played.breaks["second", "3.0"] = "t/b"
     assert upgrade.upgrade([], []) == 1

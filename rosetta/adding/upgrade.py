@@ -59,9 +59,12 @@ def _upgrade(known: Catalog, name: str, options: list[str], console: Console) ->
         console.say(f"  {'and ' if changed else ''}what these bring")
         broken = _broken(trial, rows, options, console)
         if broken is None:
+            notes = [line for line in files.text(folder / LOCK).splitlines() if line.startswith("#")]
             for file in (ASKED, LOCK):
                 shutil.copyfile(trial / file, folder / file)
             console.say(f"{name}: all rows pass, and the new lock is written: {', '.join(rows)}")
+            for note in notes:  # written by hand: uv indents its own
+                console.say(f"The earlier lock said, and what it is about is to be done again: {note}")
             if builds := environments.load(name).recipe.builds:
                 asked = ", ".join(f"{build}.in" for build in builds)
                 console.say(f"Its builds for GPUs keep their versions, in {asked}")
