@@ -52,8 +52,18 @@ def test_environment_that_is_there_is_shared_and_stays(standin):
     assert {file.name: file.read_text() for file in folder.iterdir()} == before
     assert standin.path("one").read_text() == standin.path("good").read_text().replace('"# good"', '"# one"', 1)
     assert [line for line in done.stdout.splitlines() if line.startswith("  5. uv run run_all.py check one: ")]
+    assert "the same versions" not in done.stdout
     again = standin.call("new", "one", own_python=False)
     assert again.returncode == 2 and "the name one is taken" in one_line(again.stderr)
+
+
+def test_environment_of_its_own_is_told_what_to_take_from_that_of_its_model(standin):
+    done = standin.call("new", "apart", "--like", "good", own_python=False)
+    assert done.returncode == 0, done.stderr
+    (step,) = [
+        line for line in done.stdout.splitlines() if line.startswith("  1. environments/apart/requirements.in: ")
+    ]
+    assert "packages that environments/test has, ask for the same versions" in step
 
 
 def test_packages_are_locked_installed_and_imported(standin):
