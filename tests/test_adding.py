@@ -119,6 +119,7 @@ def test_cost_is_written_into_its_line_and_the_rest_stays(name, tmp_path, monkey
     after = file.read_text().splitlines()
     assert [line for line in after if line not in before][0].count("cost = { start_s = 123, item_ms = 45.5 }") == 1
     assert len([line for line in before if line not in after]) == (0 if name.startswith("new") else 1)
+    assert len(after) == len(before) + name.startswith("new") and file.read_text().endswith("\n"), "no blank line goes"
     facts = tasks.load(tmp_path / TASK.key).facts(name)
     assert facts.cost.start_s == 123 and facts.model_dump(exclude={"cost"}) == row.facts.model_dump(exclude={"cost"})
     row.facts = facts

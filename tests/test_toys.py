@@ -1,6 +1,7 @@
 """A task of each kind and a framework, added to a checkout as files alone: every command knows them, and the runner is as it was."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -242,9 +243,12 @@ def test_new_framework_is_checked_to_its_first_mistake_and_its_cost_is_written(t
         assert len(left) == ("smoke" in said) and all(f"is in {folder}" in done.stdout for folder in left)
         file.write_text(file.read_text().replace(before, after))
     before = task.read_text()
+    monkeypatch.setattr(os, "getloadavg", lambda: (99.0, 0.0, 0.0))
     done = toy.call("check", row)
     assert done.returncode == 0, done.stdout + done.stderr
     assert list(tmp_path.glob("rosetta-check-*")) == left
+    assert "the machine had other work (load 99.0)" in done.stdout
+    assert f"Now run_all.py verify {row} --out results" in done.stdout
     assert re.findall(r"^  (\w+) +ok  ", done.stdout, re.MULTILINE) == STEPS
     assert task.read_text().startswith(before) and f"{NEW} = {{ cost = {{ start_s = " in task.read_text()
     assert not list(toy.root.glob("results*")), "there is no results folder, nor a page"

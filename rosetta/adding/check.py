@@ -1,6 +1,8 @@
 """What ``run_all.py check`` does: a row through everything that is asked of it, one line each, to the first mistake."""
 
 import importlib.util
+import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -56,7 +58,9 @@ def check(name: str, options: command.Options) -> int:
                 return 1
             console.say(f"  {title:<9} ok  {told}  ({time.monotonic() - started:.0f} s)")
     shutil.rmtree(scratch, ignore_errors=True)
-    console.say("Now run_all.py report renews the generated pages.")
+    console.say(
+        f"Now run_all.py verify {shlex.quote(name)} --out results keeps the proof, then run_all.py report renews the pages."
+    )
     return 0
 
 
@@ -68,6 +72,7 @@ class _Row:
         self.task = known.task(row.task)
         self.ran: tuple[Plan, Record] | None = None
         self.on_gpu = False
+        self.load = 0.0  # of the machine before the run: processes that compute
 
     def steps(self) -> dict[str, Callable[[], str]]:
         """In their order: what takes least time comes first."""
@@ -136,6 +141,7 @@ class _Row:
         )
         planned.parameters.update({"TEST_EACH_EPOCH": True} if trains else {})
         data.locate_all([planned], options.data_dir)
+        self.load = os.getloadavg()[0]
         run = execute(planned, slot, chosen(options.python, options.build), self._tell)
         save(run, options.out)
         run.close()
@@ -168,7 +174,13 @@ class _Row:
         cost = costs.measured(*self.ran)
         written = costs.write(self.task, self.row, cost)
         told = f"start_s = {cost.start_s:g}, item_ms = {cost.item_ms:g}"
-        return f"{told}: {'written into' if written else 'near to that in'} {self.task.file}"
+        told += f": {'written into' if written else 'near to that in'} {self.task.file}"
+        busy = self.load >= len(machine.processors())
+        return (
+            f"{told}; the machine had other work (load {self.load:.1f}), so check again when it has none"
+            if busy
+            else told
+        )
 
     def _tell(self, progress: Progress) -> None:
         if progress.note and progress.state == "preparing":
