@@ -231,7 +231,7 @@ def test_new_framework_is_checked_to_its_first_mistake_and_its_cost_is_written(t
             toy.path(NEW, "toy_train"),
             "2.0 for",
             "step(x, y) for",
-            "smoke     FAILED  the loss of its epochs does not fall",
+            "verify    FAILED  level 4 (training): ",
         ),
     ]
     notebook = toy.path(NEW, "toy_train")
@@ -240,8 +240,9 @@ def test_new_framework_is_checked_to_its_first_mistake_and_its_cost_is_written(t
         done = toy.call("check", row)
         assert done.returncode == 1 and said in done.stdout and done.stdout.count("FAILED") == 1, done.stdout
         left = list(tmp_path.glob("rosetta-check-*"))
-        assert len(left) == ("smoke" in said) and all(f"is in {folder}" in done.stdout for folder in left)
+        assert len(left) == ("verify" in said) and all(f"is in {folder}" in done.stdout for folder in left)
         file.write_text(file.read_text().replace(before, after))
+    assert "; but the loss of its epochs does not fall: 2.0000, 2.0000" in done.stdout, "which verify explains"
     before = task.read_text()
     monkeypatch.setattr(os, "getloadavg", lambda: (99.0, 0.0, 0.0))
     done = toy.call("check", row)

@@ -72,6 +72,7 @@ class _Row:
         self.task = known.task(row.task)
         self.ran: tuple[Plan, Record] | None = None
         self.on_gpu = False
+        self.doubt: str | None = None  # of the run, which ``verify`` may explain
         self.load = 0.0  # of the machine before the run: processes that compute
 
     def steps(self) -> dict[str, Callable[[], str]]:
@@ -151,9 +152,10 @@ class _Row:
             raise RosettaError(f"{record.status}: {record.error}" + (f" (log: {log})" if log.is_file() else ""))
         for trouble in figures.troubles(record, self.task):
             raise RosettaError(trouble)
-        self.ran, self.on_gpu = (planned, record), slot.on_gpu
+        self.ran, self.on_gpu, self.doubt = (planned, record), slot.on_gpu, figures.doubt(record)
         found = {quantity.heading: quantity.cell([record]) for quantity in self.task.kind.main}
-        return ", ".join(f"{heading} {cell}" for heading, cell in found.items())
+        told = ", ".join(f"{heading} {cell}" for heading, cell in found.items())
+        return f"{told}; but {self.doubt}" if self.doubt else told
 
     def verify(self) -> str:
         setting = command.Setting([self.row.full_name], self.options)
@@ -165,7 +167,10 @@ class _Row:
             said = [found.diagnosis[level] for level in cause.levels if level in found.diagnosis]
             log = logs.path(self.options.out, self.row)
             raise RosettaError("; ".join([cause.told(levels), *said]) + (f" (log: {log})" if log.is_file() else ""))
-        return f"levels {', '.join(str(finding.level) for finding in found.findings)} pass"
+        told = f"levels {', '.join(str(finding.level) for finding in found.findings)} pass"
+        if self.doubt:
+            raise RosettaError(f"{told}, but in the run before {self.doubt}")
+        return told
 
     def cost(self) -> str:
         """Measured by the smallest preset, and written down."""
