@@ -48,7 +48,7 @@ def _upgrade(known: Catalog, name: str, options: list[str], console: Console) ->
         raise RosettaError(f"environment {name} has no row that could be checked on a CPU")
     folder = ENVIRONMENTS / name
     old = pins(folder / ASKED)
-    console.say(f"{name}: resolving")
+    console.say(f"{name}: resolving and installing")
     with _trial(name, dict.fromkeys(old)) as trial:
         changed = {package: version for package, version in pins(trial / ASKED).items() if old[package] != version}
         if files.text(trial / LOCK) == files.text(folder / LOCK):
