@@ -1,12 +1,12 @@
 """A task of each kind and a framework, added to a checkout as files alone: every command knows them, and the runner is as it was."""
 
 import json
-import os
 import re
 import shutil
 import subprocess
 import tempfile
 
+import psutil
 import pytest
 
 from rosetta import catalog, tasks
@@ -244,7 +244,7 @@ def test_new_framework_is_checked_to_its_first_mistake_and_its_cost_is_written(t
         file.write_text(file.read_text().replace(before, after))
     assert "; but the loss of its epochs does not fall: 2.0000, 2.0000" in done.stdout, "which verify explains"
     before = task.read_text()
-    monkeypatch.setattr(os, "getloadavg", lambda: (99.0, 0.0, 0.0))
+    monkeypatch.setattr(psutil, "getloadavg", lambda: (99.0, 0.0, 0.0))
     done = toy.call("check", row)
     assert done.returncode == 0, done.stdout + done.stderr
     assert list(tmp_path.glob("rosetta-check-*")) == left

@@ -1,7 +1,6 @@
 """What ``run_all.py check`` does: a row through everything that is asked of it, one line each, to the first mistake."""
 
 import importlib.util
-import os
 import shlex
 import shutil
 import subprocess
@@ -11,6 +10,8 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+
+import psutil
 
 from rosetta import catalog, contract, data, plan, records
 from rosetta.adding import costs, figures, scaffold
@@ -142,7 +143,7 @@ class _Row:
         )
         planned.parameters.update({"TEST_EACH_EPOCH": True} if trains else {})
         data.locate_all([planned], options.data_dir)
-        self.load = os.getloadavg()[0]
+        self.load = psutil.getloadavg()[0]
         run = execute(planned, slot, chosen(options.python, options.build), self._tell)
         save(run, options.out)
         run.close()
