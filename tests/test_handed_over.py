@@ -79,7 +79,7 @@ TOLD = {
             "points.0.values.0: Input should be a finite number",
         ),
         (with_metrics(accuracy=None, loss=[], epoch_s=[]), "the notebook reported no accuracy"),
-        (with_metrics(loss=[], epoch_s=[]), "the notebook reported losses of 0 epochs, expected 1"),
+        (with_metrics(loss=[], epoch_s=[]), "reported losses of 0 epochs, expected 1: log.epoch is to be called once"),
         (with_metrics(epoch_s=[1.0, 2.0]), "the notebook reported times of 2 epochs, expected 1"),
         (with_metrics(parameters=7), "not the network of this task: parameters is 7, expected 3,441,592"),
     ],

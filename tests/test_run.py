@@ -125,8 +125,11 @@ def test_disk_full_while_a_record_is_written(record, tmp_path, monkeypatch):
     assert list(file.parent.iterdir()) == [file]
 
 
-def test_record_that_alone_could_be_kept_stands_beside_no_file_of_another_run(record, tmp_path, monkeypatch):
-    failed = record.model_copy(update={"status": "failed", "error": "a reason"})
+@pytest.mark.parametrize("space", [True, False])
+def test_no_file_of_another_run_stands_beside_a_record(record, tmp_path, monkeypatch, space):
+    """A run that left neither notebook nor log; without space, one whose record alone could be kept."""
+    notebook = record.notebook.model_copy(update={"executed": None, "log": None})
+    failed = record.model_copy(update={"status": "failed", "error": "a reason", "notebook": notebook})
     journal = open_new(tmp_path, Order(rows=[record.full_name]), [Line(row=record.full_name, estimate_s=1)], 1)
     batch = Batch(catalog.load(), tmp_path, journal, Screen(journal.status, Console()))
     for suffix in (".ipynb", ".log"):
@@ -135,10 +138,11 @@ def test_record_that_alone_could_be_kept_stands_beside_no_file_of_another_run(re
     def full(run, results):
         raise RosettaError("no space")
 
-    monkeypatch.setattr(rosetta.batch.batch, "save", full)
+    if not space:
+        monkeypatch.setattr(rosetta.batch.batch, "save", full)
     kept = batch.keep(0, Run(failed, new_folder(tmp_path)), beside=0)
     journal.close()
-    assert "only its record could be kept" in batch.troubles[0]
+    assert space or "only its record could be kept" in batch.troubles[0]
     assert [file.suffix for file in records.path(kept, tmp_path).parent.iterdir()] == [".json"]
 
 

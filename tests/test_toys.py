@@ -4,7 +4,9 @@ import json
 import re
 import shutil
 import subprocess
+import tempfile
 
+import psutil
 import pytest
 
 from rosetta import catalog, tasks
@@ -200,8 +202,11 @@ def test_told_by_doctor_and_compared(toy, ran):
     assert compared.returncode == 0, compared.stdout + compared.stderr
 
 
-def test_new_framework_is_checked_to_its_first_mistake_and_its_cost_is_written(toy):
-    """A placeholder, an environment that says nothing of a GPU, a notebook that takes no step; then all is well."""
+def test_new_framework_is_checked_to_its_first_mistake_and_its_cost_is_written(toy, tmp_path, monkeypatch):
+    """A placeholder, an environment that says nothing of a GPU, a notebook that takes no step; then all is well.
+
+    A folder of what the runs left stays where there is a mistake and a run, and is told."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     row, task = f"toy_train/{NEW}", toy.root / "notebooks" / "toy_train" / "task.toml"
     mistakes = [
         (
@@ -226,7 +231,7 @@ def test_new_framework_is_checked_to_its_first_mistake_and_its_cost_is_written(t
             toy.path(NEW, "toy_train"),
             "2.0 for",
             "step(x, y) for",
-            "smoke     FAILED  the loss of its epochs does not fall",
+            "verify    FAILED  level 4 (training): ",
         ),
     ]
     notebook = toy.path(NEW, "toy_train")
@@ -234,10 +239,17 @@ def test_new_framework_is_checked_to_its_first_mistake_and_its_cost_is_written(t
     for file, before, after, said in mistakes:
         done = toy.call("check", row)
         assert done.returncode == 1 and said in done.stdout and done.stdout.count("FAILED") == 1, done.stdout
+        left = list(tmp_path.glob("rosetta-check-*"))
+        assert len(left) == ("verify" in said) and all(f"is in {folder}" in done.stdout for folder in left)
         file.write_text(file.read_text().replace(before, after))
+    assert "; but the loss of its epochs does not fall: 2.0000, 2.0000" in done.stdout, "which verify explains"
     before = task.read_text()
+    monkeypatch.setattr(psutil, "getloadavg", lambda: (99.0, 0.0, 0.0))
     done = toy.call("check", row)
     assert done.returncode == 0, done.stdout + done.stderr
+    assert list(tmp_path.glob("rosetta-check-*")) == left
+    assert "the machine had other work (load 99.0)" in done.stdout
+    assert f"Now run_all.py verify {row} --out results" in done.stdout
     assert re.findall(r"^  (\w+) +ok  ", done.stdout, re.MULTILINE) == STEPS
     assert task.read_text().startswith(before) and f"{NEW} = {{ cost = {{ start_s = " in task.read_text()
     assert not list(toy.root.glob("results*")), "there is no results folder, nor a page"

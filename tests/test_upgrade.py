@@ -49,6 +49,8 @@ def played(monkeypatch, tmp_path):
     rows = [SimpleNamespace(full_name=f"t/{name}", framework=name, environment="tiny", facts=facts) for name in "ab"]
     frameworks = dict.fromkeys("ab", SimpleNamespace(retired=None))
     monkeypatch.setattr(upgrade.catalog, "load", lambda: SimpleNamespace(rows=lambda: rows, frameworks=frameworks))
+    recipe = SimpleNamespace(builds={"cuda13": None, "cuda12": None})
+    monkeypatch.setattr(upgrade.environments, "load", lambda name: SimpleNamespace(name=name, recipe=recipe))
     monkeypatch.setattr(upgrade, "ENVIRONMENTS", tmp_path / "environments")
     monkeypatch.setattr(upgrade, "_trial", trial)
     monkeypatch.setattr(upgrade, "_broken", broken)
@@ -62,7 +64,15 @@ def test_a_lock_with_which_all_rows_pass_is_written(played, capsys):
     told = capsys.readouterr().out
     assert "first 1.0 -> 1.5" in told and "second 2.0 -> 3.0" in told
     assert "tiny: all rows pass, and the new lock is written: t/a, t/b" in told
+    assert "builds for GPUs keep their versions, in cuda13.in, cuda12.in" in told
     assert "run_all.py verify t/a t/b --out results" in told
+
+
+def test_what_a_lock_has_by_hand_is_told_when_it_is_lost(played, capsys):
+    (played.folder / "requirements.txt").write_text("first==1.0\n    # via second\n# one hash is by hand\n")
+    assert upgrade.upgrade([], []) == 0
+    told = [line for line in capsys.readouterr().out.splitlines() if line.startswith("The earlier lock said")]
+    assert len(told) == 1 and told[0].endswith(": # one hash is by hand")
 
 
 def test_the_package_that_breaks_a_row_is_named(played, capsys):
@@ -82,8 +92,25 @@ def test_nothing_newer(played, capsys):
     assert "tiny: nothing is newer" in capsys.readouterr().out and not played.checked
 
 
-def test_an_environment_without_rows_is_refused(played, monkeypatch):
-    monkeypatch.setattr(upgrade.environments, "load", lambda name: SimpleNamespace(name=name))
+def test_each_row_is_told_with_its_time_and_the_first_mistake_ends_it(tmp_path, monkeypatch, capsys):
+    said = {
+        "t/a": (0, "  smoke ok\n"),
+        "t/b": (1, "  smoke ok\n  verify FAILED  level 4\n  What the run left is in /x\n"),
+    }
+
+    def command(copy, what, row):
+        assert (copy, what) == (tmp_path, "check")
+        code, out = said[row]
+        return SimpleNamespace(returncode=code, stdout=out, stderr="")
+
+    monkeypatch.setattr(upgrade, "_command", command)
+    folder = tmp_path / "environments" / "tiny"
+    assert upgrade._broken(folder, ["t/a", "t/b", "t/c"], [], Console()) == ("t/b", "verify FAILED  level 4")
+    told = capsys.readouterr().out
+    assert "  t/a passes  (0 s)" in told and "checking t/b" in told and "t/c" not in told
+
+
+def test_an_environment_without_rows_is_refused(played):
     with pytest.raises(RosettaError, match="environment empty has no row"):
         upgrade.upgrade(["empty"], [])
 

@@ -1,6 +1,7 @@
 """What ``run_all.py check`` does: a row through everything that is asked of it, one line each, to the first mistake."""
 
 import importlib.util
+import shlex
 import shutil
 import subprocess
 import sys
@@ -9,6 +10,8 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+
+import psutil
 
 from rosetta import catalog, contract, data, plan, records
 from rosetta.adding import costs, figures, scaffold
@@ -36,7 +39,7 @@ EPOCHS = 2  # of the run of a row that trains, so that there is a test between e
 def check(name: str, options: command.Options) -> int:
     """Check a row, or every row that the name stands for. Exit code 1 at the first mistake, which is explained.
 
-    What runs leave goes to a new folder, which is kept where something is wrong.
+    What runs leave goes to a new folder, which is kept and named where something is wrong.
     """
     known, console = catalog.load(), Console()
     scratch = Path(tempfile.mkdtemp(prefix="rosetta-check-"))
@@ -49,10 +52,16 @@ def check(name: str, options: command.Options) -> int:
                 told = step()
             except RosettaError as error:
                 console.say(f"  {title:<9} FAILED  {error}", STYLES["failed"])
+                if any(scratch.iterdir()):
+                    console.say(f"  What the run left is in {scratch}", "dim")
+                else:
+                    scratch.rmdir()
                 return 1
             console.say(f"  {title:<9} ok  {told}  ({time.monotonic() - started:.0f} s)")
     shutil.rmtree(scratch, ignore_errors=True)
-    console.say("Now run_all.py report renews the generated pages.")
+    console.say(
+        f"Now run_all.py verify {shlex.quote(name)} --out results keeps the proof, then run_all.py report renews the pages."
+    )
     return 0
 
 
@@ -64,6 +73,8 @@ class _Row:
         self.task = known.task(row.task)
         self.ran: tuple[Plan, Record] | None = None
         self.on_gpu = False
+        self.doubt: str | None = None  # of the run, which ``verify`` may explain
+        self.load = 0.0  # of the machine before the run: processes that compute
 
     def steps(self) -> dict[str, Callable[[], str]]:
         """In their order: what takes least time comes first."""
@@ -132,6 +143,7 @@ class _Row:
         )
         planned.parameters.update({"TEST_EACH_EPOCH": True} if trains else {})
         data.locate_all([planned], options.data_dir)
+        self.load = psutil.getloadavg()[0]
         run = execute(planned, slot, chosen(options.python, options.build), self._tell)
         save(run, options.out)
         run.close()
@@ -141,9 +153,10 @@ class _Row:
             raise RosettaError(f"{record.status}: {record.error}" + (f" (log: {log})" if log.is_file() else ""))
         for trouble in figures.troubles(record, self.task):
             raise RosettaError(trouble)
-        self.ran, self.on_gpu = (planned, record), slot.on_gpu
+        self.ran, self.on_gpu, self.doubt = (planned, record), slot.on_gpu, figures.doubt(record)
         found = {quantity.heading: quantity.cell([record]) for quantity in self.task.kind.main}
-        return ", ".join(f"{heading} {cell}" for heading, cell in found.items())
+        told = ", ".join(f"{heading} {cell}" for heading, cell in found.items())
+        return f"{told}; but {self.doubt}" if self.doubt else told
 
     def verify(self) -> str:
         setting = command.Setting([self.row.full_name], self.options)
@@ -155,7 +168,10 @@ class _Row:
             said = [found.diagnosis[level] for level in cause.levels if level in found.diagnosis]
             log = logs.path(self.options.out, self.row)
             raise RosettaError("; ".join([cause.told(levels), *said]) + (f" (log: {log})" if log.is_file() else ""))
-        return f"levels {', '.join(str(finding.level) for finding in found.findings)} pass"
+        told = f"levels {', '.join(str(finding.level) for finding in found.findings)} pass"
+        if self.doubt:
+            raise RosettaError(f"{told}, but in the run before {self.doubt}")
+        return told
 
     def cost(self) -> str:
         """Measured by the smallest preset, and written down."""
@@ -164,7 +180,13 @@ class _Row:
         cost = costs.measured(*self.ran)
         written = costs.write(self.task, self.row, cost)
         told = f"start_s = {cost.start_s:g}, item_ms = {cost.item_ms:g}"
-        return f"{told}: {'written into' if written else 'near to that in'} {self.task.file}"
+        told += f": {'written into' if written else 'near to that in'} {self.task.file}"
+        busy = self.load >= len(machine.processors())
+        return (
+            f"{told}; the machine had other work (load {self.load:.1f}), so check again when it has none"
+            if busy
+            else told
+        )
 
     def _tell(self, progress: Progress) -> None:
         if progress.note and progress.state == "preparing":

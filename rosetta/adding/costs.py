@@ -29,7 +29,7 @@ def write(task: Task, row: Row, cost: Cost) -> bool:
     )
     if near and "cost" in row.facts.model_fields_set:
         return False
-    new = tomlkit.parse(f"row = {{ cost = {{ start_s = {cost.start_s:g}, item_ms = {cost.item_ms:g} }} }}")["row"]
+    new = tomlkit.parse(f"row = {{ cost = {{ start_s = {cost.start_s:g}, item_ms = {cost.item_ms:g} }} }}\n")["row"]
     content = tomlkit.parse(files.text(file))
     rows = content.setdefault("rows", tomlkit.table())
     if row.name not in rows:

@@ -35,6 +35,11 @@ def _of_training(record: Record) -> Iterator[str]:
             f"the test after the last epoch found {metrics.epoch_accuracy[-1]:.4f}, the one at the end {metrics.accuracy:.4f}: "
             "training went on between them, or a test is left in training mode (dropout)"
         )
-    if any(later >= earlier for earlier, later in pairwise(metrics.loss)):
-        losses = ", ".join(f"{loss:.4f}" for loss in metrics.loss)
-        yield f"the loss of its epochs does not fall: {losses}"
+
+
+def doubt(record: Record) -> str | None:
+    """What is wrong with a run that trains, unless it is chance or a mistake that ``verify`` can name: its loss does not fall."""
+    losses = getattr(record.metrics, "loss", [])
+    if all(later < earlier for earlier, later in pairwise(losses)):
+        return None
+    return f"the loss of its epochs does not fall: {', '.join(f'{loss:.4f}' for loss in losses)}"

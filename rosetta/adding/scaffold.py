@@ -32,6 +32,10 @@ python = "{python}"
 [without_gpu]
 {name} = "no build for a GPU has been tried yet"
 """
+LIKEWISE = (
+    " If it brings packages that environments/{other} has, ask for the same versions: uv stores their files once. "
+    "Copy what [variables] of that environment sets for them."
+)
 TITLE = re.compile(r"^# [^:\n]*", re.MULTILINE)
 
 
@@ -102,7 +106,8 @@ def _write_places(name: str, environment: str, model: Row) -> tuple[list[str], l
         f"{from_root(folder)}/: {'shared with the rows that it has' if shared else 'new'}",
         f"{CATALOG.name}: the entry [frameworks.{name}]",
     ], [
-        f"environments/{environment}/requirements.in: name the package of {name} there, if it is not there yet.",
+        f"environments/{environment}/requirements.in: name the package of {name} there, if it is not there yet."
+        + ("" if shared else LIKEWISE.format(other=model.environment)),
         f"{CATALOG.name}: in [frameworks.{name}] write title, released and homepage, and the modules that it imports.",
         f"uv run run_all.py env {environment} --lock: this resolves, installs and imports the packages.",
     ]

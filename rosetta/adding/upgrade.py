@@ -6,6 +6,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -47,7 +48,7 @@ def _upgrade(known: Catalog, name: str, options: list[str], console: Console) ->
         raise RosettaError(f"environment {name} has no row that could be checked on a CPU")
     folder = ENVIRONMENTS / name
     old = pins(folder / ASKED)
-    console.say(f"{name}: resolving")
+    console.say(f"{name}: resolving and installing")
     with _trial(name, dict.fromkeys(old)) as trial:
         changed = {package: version for package, version in pins(trial / ASKED).items() if old[package] != version}
         if files.text(trial / LOCK) == files.text(folder / LOCK):
@@ -58,9 +59,15 @@ def _upgrade(known: Catalog, name: str, options: list[str], console: Console) ->
         console.say(f"  {'and ' if changed else ''}what these bring")
         broken = _broken(trial, rows, options, console)
         if broken is None:
+            notes = [line for line in files.text(folder / LOCK).splitlines() if line.startswith("#")]
             for file in (ASKED, LOCK):
                 shutil.copyfile(trial / file, folder / file)
             console.say(f"{name}: all rows pass, and the new lock is written: {', '.join(rows)}")
+            for note in notes:  # written by hand: uv indents its own
+                console.say(f"The earlier lock said, and what it is about is to be done again: {note}")
+            if builds := environments.load(name).recipe.builds:
+                asked = ", ".join(f"{build}.in" for build in builds)
+                console.say(f"Its builds for GPUs keep their versions, in {asked}")
             console.say(f"Now run_all.py verify {shlex.join(rows)} --out results")
             return 0
     row, why = broken
@@ -126,10 +133,12 @@ def _broken(folder: Path, rows: list[str], options: list[str], console: Console)
     """The first row that does not pass ``check`` in a copy, and why."""
     for row in rows:
         console.say(f"  checking {row}", "dim")
+        started = time.monotonic()
         done = _command(folder.parent.parent, "check", row, *options)
         if done.returncode:
             lines = [line.strip() for line in (done.stdout + done.stderr).splitlines() if line.strip()]
             return row, next((line for line in lines if "FAILED" in line), lines[-1] if lines else "check failed")
+        console.say(f"  {row} passes  ({time.monotonic() - started:.0f} s)")
     return None
 
 

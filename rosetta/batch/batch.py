@@ -129,9 +129,7 @@ class Batch:
         record.notebook.executed = record.notebook.log = None
         label = self.catalog.label(record)
         try:
-            records.write(record, self.results)
-            for suffix in (".ipynb", ".log"):  # what is there is not whole, or an earlier run's
-                records.path(record, self.results, suffix).unlink(missing_ok=True)
+            _write(record, self.results)
             self.troubles.append(f"{label}: only its record could be kept: {error}")
         except (RosettaError, OSError) as again:
             self.troubles.append(f"{label}: {record.status}, but not kept: {again}")
@@ -144,4 +142,12 @@ def save(run: Run, results: Path) -> None:
             target = records.path(run.record, results, suffix)
             files.write_atomically(target, source.read_text(encoding="utf-8", errors="replace"))
             setattr(run.record.notebook, "executed" if suffix == ".ipynb" else "log", target.name)
-    records.write(run.record, results)
+    _write(run.record, results)
+
+
+def _write(record: Record, results: Path) -> None:
+    """The record; then a notebook or a log that it does not name goes, which is not whole or of an earlier run."""
+    records.write(record, results)
+    for suffix, named in ((".ipynb", record.notebook.executed), (".log", record.notebook.log)):
+        if not named:
+            records.path(record, results, suffix).unlink(missing_ok=True)

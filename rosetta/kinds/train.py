@@ -171,7 +171,9 @@ class Train(Kind):
         for what, values in (("losses", metrics.loss), ("times", metrics.epoch_s)):
             if len(values) != params["EPOCHS"]:
                 return Trouble(
-                    "failed", f"the notebook reported {what} of {len(values)} epochs, expected {params['EPOCHS']}"
+                    "failed",
+                    f"the notebook reported {what} of {len(values)} epochs, expected {params['EPOCHS']}: "
+                    "log.epoch is to be called once at the end of each",
                 )
         return None
 
