@@ -38,8 +38,8 @@ def load(layout="NCHW", n_train=None, n_test=None, one_hot=False, data_dir=None,
     """
     if layout not in LAYOUTS:
         raise ValueError("layout must be NCHW or NHWC, not %r" % (layout,))
-    n_train = _count(n_train, "n_train", 5 * RECORDS)
-    n_test = _count(n_test, "n_test", RECORDS)
+    n_train = loaded.count(n_train, "n_train", 5 * RECORDS)
+    n_test = loaded.count(n_test, "n_test", RECORDS)
     if synthetic is None:
         synthetic = loaded.is_synthetic() and data_dir is None
     if synthetic:
@@ -61,14 +61,6 @@ def locate(data_dir=None, fetch=True):
     Downloads into the cache when neither data_dir nor ROSETTA_DATA is set; with fetch=False that raises DataError too.
     """
     return download.locate(ARCHIVE, data_dir, fetch)
-
-
-def _count(n, name, most):
-    if n is None:
-        return most
-    if not 1 <= n <= most:
-        raise ValueError("%s must be between 1 and %d, not %r" % (name, most, n))
-    return int(n)
 
 
 def _read(folder, names, n, layout):

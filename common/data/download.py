@@ -1,4 +1,4 @@
-"""Where a data set lies on this machine, and how it gets there: one archive, downloaded once, checked, then unpacked."""
+"""Where a data set lies on this machine, and how it gets there: one file, downloaded once, checked, and unpacked if it is an archive."""
 
 import hashlib
 import os
@@ -11,7 +11,8 @@ from common.data.lock import locked
 from common.data.transfer import fetch_file
 from common.data.unpack import unpack
 
-# url: of a gzipped tar; size: in bytes; sha256: 64 hex digits; folder: the one it holds; members: files needed of that folder
+# url: of a gzipped tar; size: in bytes; sha256: 64 hex digits; folder: the one it holds; members: files needed of that folder.
+# Of a file that is used as it comes, the folder is "" and the only member its name
 Archive = namedtuple("Archive", "url size sha256 folder members")
 
 
@@ -32,14 +33,15 @@ def locate(archive, data_dir=None, fetch=True):
         return folder
     if not fetch:
         raise DataError(
-            "%s is not there yet: a run would download %s (%.0f MB)" % (folder, archive.url, archive.size / 1e6)
+            "%s is not there yet: a run would download %s (%.0f MB)"
+            % (os.path.join(cache, _name(archive)), archive.url, archive.size / 1e6)
         )
     try:
         _bring(archive, cache, folder)
     except OSError as error:
         raise DataError(
             "cannot store %s in %s: %s; make room or allow writing there, or %s"
-            % (archive.folder, cache, error.strerror or error, _advice())
+            % (_name(archive), cache, error.strerror or error, _advice())
         ) from None
     return folder
 
@@ -63,15 +65,22 @@ def _given(archive, path, source):
     for folder in candidates:
         if not _missing(archive, folder):
             return folder
-    wrong = (
-        "does not exist"
-        if not os.path.isdir(path)
-        else "(and %s in it) lacks %s" % (archive.folder, ", ".join(missing))
-    )
+    wrong = "%slacks %s" % ("(and %s in it) " % archive.folder if archive.folder else "", ", ".join(missing))
     raise DataError(
-        "the folder %s%s %s; unpack %s there, or give no folder to have it downloaded"
-        % (path, source, wrong, archive.url)
+        "the folder %s%s %s; %s %s there, or give no folder to have it downloaded"
+        % (
+            path,
+            source,
+            wrong if os.path.isdir(path) else "does not exist",
+            "unpack" if archive.folder else "put",
+            archive.url,
+        )
     )
+
+
+def _name(archive):
+    """What is downloaded, as messages and the lock name it."""
+    return archive.folder or archive.members[0]
 
 
 def _missing(archive, folder):
@@ -81,12 +90,16 @@ def _missing(archive, folder):
 def _bring(archive, cache, folder):
     """Download, check and unpack, one process at a time; the one that waited finds the work done."""
     os.makedirs(cache, exist_ok=True)
-    with locked(folder + ".lock", "another process is downloading %s: waiting for it" % archive.folder):
+    target = os.path.join(cache, _name(archive))
+    with locked(target + ".lock", "another process is downloading %s: waiting for it" % _name(archive)):
         if not _missing(archive, folder):
             return
         part = os.path.join(cache, os.path.basename(archive.url) + ".part")
         fetch_file(archive.url, part, archive.size, _advice())
         _check(archive, part)
+        if not archive.folder:
+            os.rename(part, target)
+            return
         unpack(part, archive.folder, archive.members, folder)
         os.remove(part)
 
@@ -107,6 +120,5 @@ def _check(archive, part):
 
 def _advice():
     return (
-        "give the folder of the unpacked files: --data-dir of run_all.py, or the variable %s ('synthetic' needs none)"
-        % VARIABLE
+        "give the folder of the files: --data-dir of run_all.py, or the variable %s ('synthetic' needs none)" % VARIABLE
     )

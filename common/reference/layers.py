@@ -102,6 +102,32 @@ def momentum_step(weights, velocities, g, lr, momentum):
     return {name: weights[name] - lr * velocities[name] for name in weights}, velocities
 
 
+def embedding_gradient(dy, numbers, rows):
+    """Of looking up rows by their numbers, (n, steps) -> (n, steps, width): the gradient by all rows. A row that occurs twice gets both."""
+    d = np.zeros((rows, dy.shape[-1]), dy.dtype)
+    np.add.at(d, numbers, dy)
+    return d
+
+
+def adam_step(weights, means, squares, g, lr, t, betas, epsilon, hat=False, squared=None):
+    """Adam (Kingma and Ba, 2015), step t from 1 on. means, squares: of the gradients so far, dicts like ``g``.
+
+    epsilon stands outside the root, which is bias-corrected; hat: it stands beside the root that is not. squared: by the name of
+    a weight, what enters its mean of squares in the place of g * g. Returns new weights, means and squares.
+    """
+    b1, b2 = betas
+    squared = squared or {}
+    means = {name: b1 * means[name] + (1 - b1) * g[name] for name in weights}
+    squares = {name: b2 * squares[name] + (1 - b2) * squared.get(name, g[name] ** 2) for name in weights}
+    root = np.sqrt(1 - b2**t)
+    rate, epsilon = lr * root / (1 - b1**t), epsilon if hat else epsilon * root
+    return (
+        {name: w - rate * means[name] / (np.sqrt(squares[name]) + epsilon) for name, w in weights.items()},
+        means,
+        squares,
+    )
+
+
 def glorot_bound(shape):
     """Of Glorot (Xavier) uniform weights: sqrt(6 / (fan in + fan out)); a convolution's fans count its positions too."""
     return np.sqrt(6.0 / ((shape[0] + shape[1]) * int(np.prod(shape[2:]))))
