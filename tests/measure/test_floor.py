@@ -11,6 +11,7 @@ from common.data import cifar10
 from rosetta import catalog, data, files
 from rosetta.measure import machine
 from rosetta.measure.keep import Measured
+from rosetta.verify.probes import Reference
 
 COUNTED = [task for task in catalog.load().tasks.values() if hasattr(task.params, "MULTIPLY_ADDS")]
 
@@ -28,7 +29,8 @@ def test_multiply_adds_are_the_references(task, monkeypatch):
     monkeypatch.setattr(np, "matmul", counted)
     loader = importlib.import_module(f"common.data.{task.data}")
     _, _, x, _ = loader.load(n_train=1, n_test=1, synthetic=True)
-    task.reference.probabilities(task.reference.initial_weights(seed=0), x)
+    network = Reference(task, next(iter(getattr(task.params, "FLAVOURS", [None])))).network
+    network.probabilities(network.initial_weights(seed=0), x)
     assert sum(counts) == task.params.MULTIPLY_ADDS["forward"]
     assert task.step_flop(64) == 6 * 64 * sum(counts)
 

@@ -44,7 +44,7 @@ def measured(request) -> dict[str, list[Point] | RosettaError]:
 
 
 @pytest.mark.rows
-@pytest.mark.drawn(8)
+@pytest.mark.drawn(6)
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.full_name)
 def test_phases(measured, missing, row):
@@ -59,6 +59,6 @@ def test_phases(measured, missing, row):
         assert all(len(places[size, phase, "s"]) == 2 and min(places[size, phase, "s"]) > 0 for phase in PHASES)
         (forward,), (backward,), (step,) = (places[size, phase, "loss"] for phase in PHASES)
         assert forward == pytest.approx(backward, rel=1e-5) and forward == pytest.approx(step, rel=1e-5)
-        assert 0.5 < forward < 2.6
+        assert 0 < forward < 2.6
     first, second = (places[size, "forward", "loss"] for size in PROTOCOL.batch_sizes)
     assert first != second

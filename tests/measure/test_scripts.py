@@ -9,7 +9,11 @@ from rosetta.measure.scripts import Changes
 
 KNOWN = catalog.load()
 TRAINED = [row for row in KNOWN.rows() if KNOWN.kind(row).trains]
-PROGRAMS = sorted(scripts.PROGRAMS.glob("*/*.py"))
+OF_ANY_TASK, OF_A_TASK = (sorted(scripts.PROGRAMS.glob(pattern)) for pattern in ("*/*.py", "*/*/*.py"))
+
+
+def named(file):
+    return file.relative_to(scripts.PROGRAMS).with_suffix("").as_posix()
 
 
 def test_cells_are_replaced_and_appended(tmp_path):
@@ -43,17 +47,21 @@ def test_cells_of_a_notebook_come_in_order(row):
     assert tuple(scripts.cells(row.notebook)) == KNOWN.kind(row).names
 
 
-@pytest.mark.parametrize("file", PROGRAMS, ids=lambda file: f"{file.parent.name}/{file.stem}")
+@pytest.mark.parametrize("file", OF_ANY_TASK + OF_A_TASK, ids=named)
 def test_every_program_is_of_a_framework(file):
     rows = [row for row in TRAINED if row.framework == file.stem]
     assert rows, "no notebook that trains is of this framework"
+    what, *task, _ = file.relative_to(scripts.PROGRAMS).parts
+    if task:
+        rows = [row for row in rows if row.task == task[0]]
+        assert scripts.program(what, rows[0]) == file
     change = scripts.changes(file, KNOWN.kind(rows[0]).names)
     assert change.instead or change.after
-    if file.parent.name == "phases":
+    if what == "phases":
         assert set(change.after) == {"optimizer"} and not change.instead
 
 
-@pytest.mark.parametrize("file", PROGRAMS, ids=lambda file: f"{file.parent.name}/{file.stem}")
-def test_no_program_names_a_task(file):
+@pytest.mark.parametrize("file", OF_ANY_TASK, ids=named)
+def test_a_program_of_any_task_names_none(file):
     names = {task.data for task in KNOWN.tasks.values() if task.data} | set(KNOWN.tasks)
     assert not [name for name in names if name in file.read_text()]
