@@ -110,7 +110,7 @@ class Catalog:
         """The rows that the names ask for; no name asks for all of the task, or of every task.
 
         ``pytorch`` is the plain row, or every variant of a framework without one; ``pytorch[compiled]`` one variant;
-        ``pytorch[*]`` all rows; ``TASK/`` in front of any of them says which task, and must where several have it.
+        ``pytorch[*]`` all rows: in every task, or in the one that ``task`` or ``TASK/`` in front of a name says.
         """
         rows, names = self.rows(task), list(names)
         chosen = [row for name in names for row in self._named(name, rows)]
@@ -129,12 +129,7 @@ class Catalog:
         found = [row for row in own if row.name == rest]
         if variant and not found:
             raise unknown("variant", rest, {row.name for row in own})
-        found = found or own
-        in_tasks = list(dict.fromkeys(row.task for row in found))
-        if len(in_tasks) > 1:
-            examples = " or ".join(f"{task}/{rest}" for task in in_tasks)
-            raise RosettaError(f"{rest} is a row of {len(in_tasks)} tasks: say {examples}, or give --task")
-        return found
+        return found or own
 
     def _make(self, task: Task) -> list[Row]:
         """The rows of a task: of every notebook, and those that it says cannot exist."""

@@ -154,7 +154,7 @@ def make(
                     changed=changed,
                     parameters=chosen | row.parameters | ({"SYNTHETIC": True} if synthetic else {}),
                     constants=constants | chosen,
-                    expected=task.expected(),
+                    expected=task.expected(row.facts.flavour),
                     dataset=task.data,
                     on_gpu=gpu,
                     note=slow if capped else None,

@@ -158,9 +158,12 @@ class Task(Strict):
         counts = getattr(self.params, "MULTIPLY_ADDS", None)
         return counts and 2 * PASSES * counts["forward"] * examples
 
-    def expected(self) -> dict[str, Any]:
-        """What every finished run must have reported, by field of its metrics."""
-        return getattr(self.params, "EXPECTED", {})
+    def expected(self, flavour: str | None = None) -> dict[str, Any]:
+        """What every finished run of a row of this flavour must have reported, by field of its metrics."""
+        expected = getattr(self.params, "EXPECTED", {})
+        if flavour and flavour not in expected:
+            raise unknown(f"flavour in {self.file}:", flavour, expected)
+        return expected[flavour] if flavour else expected
 
 
 def _module(package: str, key: str) -> ModuleType:

@@ -27,15 +27,19 @@ TRIED = "environments/*/environment.toml", "notebooks/*/*.ipynb", "catalog.toml"
 @pytest.mark.parametrize(
     "arguments, said",
     [
-        (("Torch", None, None, None), "Torch cannot be a framework's name: use small letters, digits and _"),
-        (("class", None, None, None), "class cannot be a framework's name"),
-        (("a-b", None, None, None), "a-b cannot be a framework's name"),
-        (("../x", None, None, None), "../x cannot be a framework's name"),
-        (("pytorch", None, None, None), f"the name pytorch is taken: there is notebooks/{TASK.key}/pytorch.ipynb"),
+        (("Torch", TASK.key, None, None), "Torch cannot be a framework's name: use small letters, digits and _"),
+        (("class", TASK.key, None, None), "class cannot be a framework's name"),
+        (("a-b", TASK.key, None, None), "a-b cannot be a framework's name"),
+        (("../x", TASK.key, None, None), "../x cannot be a framework's name"),
+        (("pytorch", TASK.key, None, None), f"the name pytorch is taken: there is notebooks/{TASK.key}/pytorch.ipynb"),
         (("one", "nonesuch", None, None), "unknown task nonesuch; there are: "),
+        (("one", None, "pytorch", None), "there are the tasks cifar10_cnn, imdb_gru: say with --task"),
         (("one", None, "pytroch", None), "unknown framework pytroch; did you mean pytorch?"),
         (("one", None, "pytorch[fast]", None), "unknown variant pytorch[fast]; "),
-        (("one", None, None, "../elsewhere"), "--environment ../elsewhere is no name of a folder below environments/"),
+        (
+            ("one", TASK.key, None, "../elsewhere"),
+            "--environment ../elsewhere is no name of a folder below environments/",
+        ),
     ],
 )
 def test_bad_input_is_one_line_and_writes_nothing(arguments, said):
@@ -276,7 +280,7 @@ GOOD = {"accuracy": 0.5, "loss": [2.0, 1.5], "epoch_s": [1, 1], "epoch_accuracy"
     "wrong, said",
     [
         ({}, None),
-        ({"parameters": 7}, "it reports 7 parameters, and those of this task are "),
+        ({"parameters": 7}, "it reports 7 parameters, and those of this network are "),
         ({"data_s": 0}, "there is no data_s: "),
         ({"accuracy": 0.505, "epoch_accuracy": [0.25, 0.505]}, "its accuracy is 50.500 of 100 test examples"),
         ({"epoch_accuracy": []}, "0 of 2 epochs were tested: log.epoch takes evaluate as well"),
@@ -286,6 +290,7 @@ GOOD = {"accuracy": 0.5, "loss": [2.0, 1.5], "epoch_s": [1, 1], "epoch_accuracy"
 def test_figures_that_cannot_be_true_are_told(wrong, said):
     usual = GOOD | TASK.expected() | dict.fromkeys(TASK.kind.timed.values(), 1)
     record = SimpleNamespace(
+        name="pytorch",
         metrics=TrainMetrics(**usual | wrong),
         params={"EPOCHS": 2, "N_TRAIN": 640, "N_TEST": 100},
         dataset=SimpleNamespace(sizes={"train": 640, "test": 100}),

@@ -14,6 +14,7 @@ from rosetta.terminal import Console
 from tests.test_known_run import GIVEN, Interpreter, play
 
 ORDER = Order(rows=["cifar10_cnn/pytorch"], named=True, preset="quick", overrides=GIVEN, seeds=2, gpus="1", threads=4)
+ROW = "cifar10_cnn/pytorch"  # as the runner names it
 COLUMN = "quick,batchsize=50,epochs=3,n_train=5000,target_accuracy=0.5,threads=4"
 STEPS = (
     "preparing",
@@ -22,12 +23,12 @@ STEPS = (
 )
 RUNS = [
     f"[{number}/2] {row}: {step}  (0 s)"
-    for number, row in ((1, "pytorch"), (2, "pytorch seed 1"))
+    for number, row in ((1, ROW), (2, f"{ROW} seed 1"))
     for step in (*STEPS, "ok  75.00 %")
 ]
 ANNOUNCED = [
     "the processor, 8 cores, GPU 1: NVIDIA H200; results as nvidia-h200",
-    "  pytorch, 2 seeds     quick  3 epochs of 5,000, batch 50, tested on 10,000, about 42 s each",
+    f"  {ROW}, 2 seeds quick  3 epochs of 5,000, batch 50, tested on 10,000, about 42 s each",
     "2 runs, about 1:25 min",
 ]
 
@@ -73,14 +74,12 @@ def test_batch_and_what_resume_makes_of_it(known, said, tmp_path, monkeypatch):
         (line.row, line.state, line.where, line.part, line.note, line.result, line.took_s, line.error)
         for line in status.lines
     }
-    assert shown == {
-        (row, "ok", "GPU 1", "epoch 3/3", "", "75.00 %", 0.0, None) for row in ("pytorch", "pytorch seed 1")
-    }
+    assert shown == {(row, "ok", "GPU 1", "epoch 3/3", "", "75.00 %", 0.0, None) for row in (ROW, f"{ROW} seed 1")}
     Console(width=200).print(screen.table(status, 40))
     assert [line.rstrip() for line in said()] == [
-        "row             state         at   result  elapsed  of",
-        "pytorch         ok     epoch 3/3  75.00 %      0 s",
-        "pytorch seed 1  ok     epoch 3/3  75.00 %      0 s",
+        "row                         state         at   result  elapsed  of",
+        f"{ROW}         ok     epoch 3/3  75.00 %      0 s",
+        f"{ROW} seed 1  ok     epoch 3/3  75.00 %      0 s",
         f"batch {folder.name}: 2 of 2 done",
     ]
     kept = dict(records.read_all(tmp_path))
@@ -97,7 +96,7 @@ def test_batch_and_what_resume_makes_of_it(known, said, tmp_path, monkeypatch):
     assert said() == [f"batch {folder.name}: all 2 runs are finished; --fresh runs them again"]
     (place / "pytorch.json").unlink()
     assert running.resume(folder.name, tmp_path, fresh=False) == 0
-    one = ANNOUNCED[1].replace(", 2 seeds", "         ").replace(" each", "")
+    one = ANNOUNCED[1].replace(", 2 seeds", " ").replace(" each", "")
     some = [ANNOUNCED[0], one, "1 run, about 42 s", *RUNS[: len(RUNS) // 2]]
     assert said() == [
         f"batch {folder.name}: 1 of 2 runs are finished",
@@ -131,21 +130,21 @@ def test_whatever_went_wrong_is_in_the_exit_code(known, said, tmp_path, monkeypa
         broken.setattr(batch, "save", raising(OSError("no room")))
         assert running.run(one, tmp_path / "new") == 1
         assert said()[-2:] == [
-            "pytorch: only its record could be kept: no room",
+            f"{ROW}: only its record could be kept: no room",
             f"1 of 1 runs ok; table: {tmp_path}/new/results.md",
         ]
         ((_, record),) = records.read_all(tmp_path / "new")
         assert (record.status, record.notebook.executed, record.notebook.log) == ("ok", None, None)
         broken.setattr(records, "write", raising(OSError("none at all")))
         assert running.run(one, tmp_path / "new") == 1
-        assert "pytorch: ok, but not kept: none at all" in said()
+        assert f"{ROW}: ok, but not kept: none at all" in said()
     monkeypatch.setattr(known, "get", raising(Unavailable("no wheel")))
     for named in (True, False):
         assert running.run(one.model_copy(update={"named": named}), tmp_path / "skipped") == named
-        assert said()[-2:] == ["pytorch: skipped: no wheel", f"0 of 1 runs ok; table: {tmp_path}/skipped/results.md"]
+        assert said()[-2:] == [f"{ROW}: skipped: no wheel", f"0 of 1 runs ok; table: {tmp_path}/skipped/results.md"]
     monkeypatch.setattr(known, "get", raising(RosettaError("no disk")))
     assert running.run(one.model_copy(update={"named": False}), tmp_path / "failed") == 1
-    assert said()[-2:] == ["pytorch: failed: no disk", f"0 of 1 runs ok; table: {tmp_path}/failed/results.md"]
+    assert said()[-2:] == [f"{ROW}: failed: no disk", f"0 of 1 runs ok; table: {tmp_path}/failed/results.md"]
 
 
 def test_a_batch_in_which_nothing_can_run_leaves_nothing(known, tmp_path, monkeypatch):

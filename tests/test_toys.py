@@ -83,8 +83,6 @@ def test_listed(toy):
 @pytest.mark.parametrize(
     "arguments, message",
     [
-        (("numpy",), "numpy is a row of 4 tasks: say toy_entries/numpy or "),
-        ((NEW,), f"{NEW} is a row of 2 tasks: say toy_infer/{NEW} or toy_train/{NEW}, or give --task"),
         ((NEW, "--task", "toy_speed"), f"unknown framework {NEW}; there are: numpy"),
         (("toy_trian/numpy",), "unknown task toy_trian; did you mean toy_train?"),
     ],

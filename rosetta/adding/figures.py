@@ -10,9 +10,9 @@ from rosetta.tasks import Task
 def troubles(record: Record, task: Task) -> Iterator[str]:
     """What is wrong with the figures of a run that ended well, one line each. A run that trains must have tested each epoch."""
     metrics = record.metrics
-    for name, wanted in task.expected().items():
+    for name, wanted in task.expected(task.facts(record.name).flavour).items():
         if getattr(metrics, name) != wanted:
-            yield f"it reports {getattr(metrics, name)} {name}, and those of this task are {wanted}"
+            yield f"it reports {getattr(metrics, name)} {name}, and those of this network are {wanted}"
     for name in dict.fromkeys(task.kind.timed.values()):
         if not getattr(metrics, name):
             yield f"there is no {name}: the cells of that step took no time"

@@ -70,15 +70,14 @@ def new(name: str, task: str | None, like: str | None, environment: str | None) 
 
 def _model(known: Catalog, task: str | None, like: str | None) -> Row:
     """The row whose notebook is copied."""
-    if like is None:
-        tasks = [known.task(task).key] if task else list(known.tasks)
-        if len(tasks) > 1:
-            raise RosettaError(f"there are the tasks {', '.join(tasks)}: say with --task to which one to add it")
-        names = known.first(tasks[0], 1)
-        if not names:
-            raise RosettaError(f"task {tasks[0]} has no row yet that could be copied: write its first notebook by hand")
-        return known.select(names, tasks[0])[0]
-    return known.select([like], task)[0]
+    asked = known.select([like], task) if like else []
+    tasks = [known.task(task).key] if task else list(dict.fromkeys(row.task for row in asked)) or list(known.tasks)
+    if len(tasks) > 1:
+        raise RosettaError(f"there are the tasks {', '.join(tasks)}: say with --task to which one to add it")
+    names = known.first(tasks[0], 1)
+    if not asked and not names:
+        raise RosettaError(f"task {tasks[0]} has no row yet that could be copied: write its first notebook by hand")
+    return (asked or known.select(names, tasks[0]))[0]
 
 
 def _check_name(name: str, notebook: Path) -> None:

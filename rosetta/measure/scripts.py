@@ -17,7 +17,9 @@ from rosetta.run.devices import Slot
 from rosetta.run.kernels import Kernels, thread_variables
 
 Edit = tuple[str, str, str]  # role of a cell, what stands there, what is to stand there
-PROGRAMS = ROOT / "programs"  # below it WHAT/FRAMEWORK.py
+PROGRAMS = (
+    ROOT / "programs"
+)  # below it WHAT/FRAMEWORK.py, and WHAT/TASK/FRAMEWORK.py where a program names something of its task
 MARK = re.compile(r"^# %% (after )?(\w+)$", re.MULTILINE)
 
 
@@ -52,7 +54,10 @@ UNCHANGED = Changes({}, {})
 
 
 def program(what: str, row: Row) -> Path:
-    return PROGRAMS / what / f"{row.framework}.py"
+    """The framework's program for the row's task, else the one for any task, which need not be there."""
+    name = f"{row.framework}.py"
+    own = PROGRAMS / what / row.task / name
+    return own if own.is_file() else PROGRAMS / what / name
 
 
 def changes(file: Path, roles: Collection[str]) -> Changes:

@@ -10,7 +10,7 @@ from rosetta.errors import RosettaError
 from rosetta.kinds import Kind
 
 REFERENCE = "reference"  # its key among the programs
-STEP = re.compile(r"^# ---- \[(?P<role>\w+)\] (?P<note>.*)$", re.MULTILINE)  # how the reference marks its steps
+STEP = re.compile(r"^ *# ---- \[(?P<role>\w+)\] (?P<note>.*)$", re.MULTILINE)  # how the reference marks its steps
 
 
 @dataclass(frozen=True)

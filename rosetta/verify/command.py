@@ -163,10 +163,11 @@ def _table(kind: str, lines: list[page.Line]) -> Table:
     """Level by row, with the largest measured differences."""
     table = Table(box=None, pad_edge=False)
     table.add_column("row", no_wrap=True)
-    for heading in page.headings(kind):
+    shown = page.columns(kind, lines)
+    for heading in page.headings(kind, shown):
         table.add_column(heading, justify="right")
     for row, found in lines:
         style = "yellow" if found.skipped else "green" if found.passed else "red"
-        cells = page.cells(kind, row, found)
+        cells = page.cells(shown, row, found)
         table.add_row(Text(row.name), *(Text(cell.replace("\\", "").replace("**", ""), style) for cell in cells))
     return table

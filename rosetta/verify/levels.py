@@ -7,7 +7,9 @@ from rosetta.catalog import Row, unknown
 from rosetta.files import Strict
 from rosetta.tasks import Task
 
-UNITS = dict.fromkeys(("mean", "variance", "spread"), " σ")  # of quantities; the others have none
+UNITS = dict.fromkeys(("mean", "variance", "spread", "steps"), " σ") | {
+    "order": " x"
+}  # of quantities; the others have none
 
 
 class Finding(Strict):

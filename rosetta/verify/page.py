@@ -1,6 +1,5 @@
 """Writes ``results/conformance/<task>.md``: a pure function of the catalog and of what was verified and cross-loaded."""
 
-from itertools import chain
 from pathlib import Path
 
 from rosetta import files
@@ -25,6 +24,7 @@ A figure is the largest difference from the reference. "ok" means that the level
 STALE = "the row has changed since it was verified on {:%Y-%m-%d}: `run_all.py verify` proves it again"
 
 Line = tuple[Row, Conformance]
+Column = tuple[int, str | None]  # level, quantity
 
 
 def write(catalog: Catalog, task: str, results: Path, kernels: Kernels | None = None) -> Path:
@@ -58,14 +58,14 @@ def page(catalog: Catalog, task: str, results: Path, kernels: Kernels | None = N
 
 def _verified(kind: str, lines: list[Line], expected: int) -> list[str]:
     proven = proof(kind)
+    shown = columns(kind, lines)
     tolerances = ", ".join(
-        f"{quantity} {proven.TOLERANCES[quantity]:g}{UNITS.get(quantity, '')}"
-        for quantity in chain.from_iterable(proven.COLUMNS.values())
+        f"{quantity} {proven.TOLERANCES[quantity]:g}{UNITS.get(quantity, '')}" for _, quantity in shown if quantity
     )
     passed = sum(line.passed for _, line in lines)
     return [
         f"**{passed} of {expected} rows pass all {len(proven.LEVELS)} levels**, {_data(lines)}.",
-        table(["framework", *headings(kind)], [[_title(*line), *cells(kind, *line)] for line in lines]),
+        table(["framework", *headings(kind, shown)], [[_title(*line), *cells(shown, *line)] for line in lines]),
         f"Tolerances: {tolerances}.",
         *_looser(lines),
         *_failures(lines, proven.LEVELS),
@@ -74,24 +74,32 @@ def _verified(kind: str, lines: list[Line], expected: int) -> list[str]:
     ]
 
 
-def headings(kind: str) -> list[str]:
-    """A column a quantity that is shown, or one for a level without."""
-    names = []
+def columns(kind: str, lines: list[Line]) -> list[Column]:
+    """Those of a kind: a quantity of a level each, or None for a level without. A quantity that no row has is left out where the
+    level has others: which there are depends on what is random in a task."""
+    measured = {name for _, line in lines for finding in line.findings for name in finding.measured}
+    shown = []
     for level, quantities in proof(kind).COLUMNS.items():
-        first = f"{level} {proof(kind).LEVELS[level]}"
-        names += [f"{first}: {quantities[0]}", *quantities[1:]] if quantities else [first]
+        of_rows = [name for name in quantities if name in measured]
+        shown += [(level, name) for name in of_rows or quantities or (None,)]
+    return shown
+
+
+def headings(kind: str, shown: list[Column]) -> list[str]:
+    """The first of a level has its number and name."""
+    names = []
+    for place, (level, quantity) in enumerate(shown):
+        first = f"{level} {proof(kind).LEVELS[level]}" if place == 0 or shown[place - 1][0] != level else ""
+        names.append(": ".join(filter(None, (first, quantity))))
     return names
 
 
-def cells(kind: str, row: Row, line: Conformance) -> list[str]:
+def cells(shown: list[Column], row: Row, line: Conformance) -> list[str]:
     """What the levels found, by column: "ok", a figure (with an asterisk where the tolerance is looser), or "FAILED"; "stale"
     where the row has changed since."""
     findings = {} if line.stale else {finding.level: finding for finding in line.findings}
-    return [
-        _cell(findings.get(level), quantity, row, "skipped" if line.skipped else "stale" if line.stale else "")
-        for level, quantities in proof(kind).COLUMNS.items()
-        for quantity in quantities or (None,)
-    ]
+    otherwise = "skipped" if line.skipped else "stale" if line.stale else ""
+    return [_cell(findings.get(level), quantity, row, otherwise) for level, quantity in shown]
 
 
 def _cell(finding: Finding | None, quantity: str | None, row: Row, otherwise: str) -> str:

@@ -43,7 +43,7 @@ class Reference:
 
     def __init__(self, task: Task, flavour: str | None = None, synthetic: bool = False):
         module = task.reference
-        self.task, self.synthetic = task, synthetic
+        self.task, self.flavour, self.synthetic = task, flavour, synthetic
         self.network = module.of(flavour) if hasattr(module, "of") else module
         self.lock = RLock()  # rows are verified by several threads
 

@@ -1,6 +1,7 @@
 """Replays a task's known mistakes in the place of its reference, on what the two runs of kind ``train`` have left.
 
-``common/reference/<task>_mistakes.py`` holds them, where a task has any, in dicts. A key says in plain words what is done; its value
+``common/reference/<task>_mistakes.py`` holds them, where a task has any, in dicts (of what its ``of(flavour)`` returns, where the task has
+flavours). A key says in plain words what is done; its value
 offers what the level needs: FORWARD ``probabilities(weights, x)``, TRAINING ``train(weights, batches, constants)`` (and ``labels(y)``
 where it changes these), DROPOUT ``dropout_losses(weights, x, y, passes, rng)``, TESTED ``probabilities(weights, x, rng)``, INITIAL
 ``undo(name, array)`` (what makes right initial weights of wrong ones). SIZES maps a number of values
@@ -12,7 +13,7 @@ import importlib
 import importlib.util
 from collections.abc import Iterator
 from functools import cache, lru_cache
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 
 import numpy as np
 
@@ -23,7 +24,7 @@ from rosetta.verify.levels import Finding, Judge
 from rosetta.verify.probes import Outputs
 from rosetta.verify.train import STEPS, Reference
 
-EXAMPLES = 16  # of the test
+LOOKED_AT, EXAMPLES = 100, 16  # of the test: of the first so many those that are off most
 DRAWS = 100  # of losses with dropout
 LARGEST = 20_000  # numbers of a tensor that are looked at for how they were drawn
 # How far the size of what dropout does to probabilities may be off, as a factor: it is random
@@ -37,7 +38,7 @@ def of(findings: list[Finding], left: list[Outputs], reference: Reference, row: 
     failed = {finding.level: finding for finding in findings if not finding.passed}
     if not failed:
         return {}
-    known, trained, dropped = _mistakes(reference), left[0], left[-1]
+    known, trained, dropped = _mistakes(reference), left[0], left[:2][-1]
     tolerances = levels.tolerances(train.TOLERANCES, reference.task, row)
     if trained.weights is None:
         said = spoken_of(trained.error or "", known.SIZES, known.SIZE, train.BATCH)
@@ -50,7 +51,7 @@ def of(findings: list[Finding], left: list[Outputs], reference: Reference, row: 
         about[3] = _forward(failed[3], trained, reference, tolerances, known)
     if 4 in failed and _same_outputs(failed.get(3)):  # else what is wrong with the network shows there, too
         about[4] = _training(failed[4], trained, reference, tolerances, known)
-    if 5 in failed and 3 not in failed and dropped.weights is not None:
+    if 5 in failed and reference.drops and 3 not in failed and dropped.weights is not None:
         about[5] = _dropout(failed[5], dropped, reference, tolerances, known)
     if 2 in failed and dropped.weights is not None:
         replays = _initial(dropped.weights, reference, tolerances, known)
@@ -58,11 +59,16 @@ def of(findings: list[Finding], left: list[Outputs], reference: Reference, row: 
     return {level: said for level, said in sorted(about.items()) if said}
 
 
-def _mistakes(reference: Reference) -> ModuleType | SimpleNamespace:
+NOTHING = {"FORWARD": {}, "TRAINING": {}, "DROPOUT": {}, "TESTED": {}, "INITIAL": {}, "SIZES": {}, "SIZE": 1}
+
+
+@cache
+def _mistakes(reference: Reference) -> SimpleNamespace:
     name = f"common.reference.{reference.task.key}_mistakes"
-    if importlib.util.find_spec(name):
-        return importlib.import_module(name)
-    return SimpleNamespace(FORWARD={}, TRAINING={}, DROPOUT={}, TESTED={}, INITIAL={}, SIZES={}, SIZE=1)
+    known = importlib.import_module(name) if importlib.util.find_spec(name) else SimpleNamespace()
+    if hasattr(known, "of"):
+        known = known.of(reference.flavour)
+    return SimpleNamespace(**NOTHING | vars(known))
 
 
 def _same_outputs(forward: Finding | None) -> bool:
@@ -84,20 +90,21 @@ def _floats(x: np.ndarray) -> np.ndarray:
 def _forward(failed: Finding, outputs: Outputs, reference: Reference, tolerances: dict, known) -> str | None:
     _, _, x, y = reference.data(outputs.record.params["N_TRAIN"], outputs.record.params["N_TEST"])
     mine, weights = outputs.outputs, _single(outputs.weights)
-    few = _floats(x[: min(EXAMPLES, len(mine))])
+    first = _floats(x[: min(LOOKED_AT, len(mine))])
     if _same_outputs(failed):
         return _relabelled(mine, y, outputs.record.metrics.accuracy, known)
-
-    def judged(network) -> Finding:
-        judge, expected = Judge(3, tolerances), network.probabilities(weights, few)
-        judge.at_most("probability", np.abs(mine[: len(few)] - expected).max(), "")
-        return judge.finding
-
-    right = reference.network.probabilities(weights, few)
+    right = reference.network.probabilities(weights, first)
     if mine.shape[1:] != right.shape[1:]:
         return None
     if said := misplaced(mine, right, len(x), tolerances["probability"]):
         return said
+    worst = np.argsort(np.abs(mine[: len(first)] - right).max(axis=1))[-EXAMPLES:]
+
+    def judged(network) -> Finding:
+        judge, expected = Judge(3, tolerances), network.probabilities(weights, first[worst])
+        judge.at_most("probability", np.abs(mine[worst] - expected).max(), "")
+        return judge.finding
+
     return named(judged(reference.network), (Replay(name, judged(each)) for name, each in known.FORWARD.items()))
 
 

@@ -1,9 +1,10 @@
-"""Proves kind ``train``, by two short runs of each notebook.
+"""Proves kind ``train``, by two or three short runs of each notebook.
 
 ``trained``: three steps from given weights, nothing random. The run is given INITIAL_WEIGHTS, EPOCHS, N_TRAIN, BATCHSIZE, N_TEST and
 what the task names in ``without_chance``. ``dropped``: many steps at a learning rate of 0 from the notebook's own initial weights, with
 whatever is random as the notebook has it. It is given LR, EPOCHS, N_TRAIN, BATCHSIZE and N_TEST; what it saves in the end are the
-initial weights. Both save, in SAVE_TO, ``weights.npz`` and ``outputs.npy``: the probabilities of the test examples
+initial weights. Where a network has no dropout that is one step, and a third run shows the order of the examples: see ``order``. All
+save, in SAVE_TO, ``weights.npz`` and ``outputs.npy``: the probabilities of the test examples
 (``common.weights.save_outputs``).
 
 The reference of the task offers ``WEIGHT_SHAPES``, ``initial_weights(seed)``, ``initial_bound(name)`` (0 for what is 0 at first),
@@ -18,12 +19,18 @@ from functools import cached_property
 import numpy as np
 
 from rosetta.catalog import Row
-from rosetta.verify import levels, probes
+from rosetta.verify import levels, order, probes
 from rosetta.verify.levels import Finding, Judge, exact, failed
 from rosetta.verify.probes import Outputs, Prober
 
-LEVELS = {1: "weights", 2: "initial", 3: "forward", 4: "training", 5: "dropout"}
-COLUMNS = {1: (), 2: ("variance",), 3: ("probability",), 4: ("loss", "weights", "update"), 5: ("mean", "spread")}
+LEVELS = {1: "weights", 2: "initial", 3: "forward", 4: "training", 5: "random"}
+COLUMNS = {
+    1: (),
+    2: ("variance",),
+    3: ("probability",),
+    4: ("loss", "weights", "update"),
+    5: ("mean", "spread", "steps", "order"),
+}
 TOLERANCES = {
     "probability": 1e-4,  # level 3, and 5 for the test: largest absolute difference
     "loss": 1e-4,  # level 4: largest absolute difference over the steps
@@ -35,6 +42,8 @@ TOLERANCES = {
     "mean": 5.0,
     "variance": 5.0,
     "spread": 5.0,
+    "steps": 5.0,
+    "order": 2.0,  # level 5: how many times nearer to the examples' own order than orders are by chance
 }
 SAVED = ("weights.npz", "outputs.npy")
 
@@ -96,6 +105,20 @@ class Reference(probes.Reference):
         _, _, x, y = self.data(n_train, n_test)
         return self.network.probabilities({name: exact(array) for name, array in weights.items()}, x), y
 
+    @cached_property
+    def _shuffled(self) -> tuple[order.Trained, list[order.Trained]]:
+        return order.drawn(self)
+
+    def shuffled(self) -> tuple[order.Trained, list[order.Trained]]:
+        """What training on the examples in their own order leads to, and in others."""
+        with self.lock:
+            return self._shuffled
+
+    @property
+    def drops(self) -> bool:
+        """Whether training is random by more than the order of the examples."""
+        return hasattr(self.network, "dropout_losses")
+
     def dropped_losses(self, weights: dict[str, np.ndarray]) -> np.ndarray:
         """Losses with random dropout on the examples of ``dropped``; float32 is exact enough for what is random."""
         x, y, _, _ = self.data(DROP_BATCH, n_test=1)
@@ -110,8 +133,10 @@ def judge(row: Row, probe: Prober, reference: Reference, gpu: bool) -> tuple[lis
     first = trained(probe, reference, size)
     if first.skipped:
         return [], first
-    second = dropped(probe, size)
-    findings = of_trained(first, reference, tolerances, size) + of_dropped(second, reference, tolerances, size)
+    findings = of_trained(first, reference, tolerances, size)
+    findings += of_dropped(dropped(probe, reference, size), reference, tolerances, size)
+    if not reference.drops:
+        findings += of_shuffled(order.shuffled(probe, reference, size.n_drop_test), reference, tolerances)
     return sorted(findings, key=lambda finding: finding.level), first
 
 
@@ -120,8 +145,9 @@ def trained(probe: Prober, reference: Reference, size: Size) -> Outputs:
     return probes.from_weights(probe, reference.start, reference.task.without_chance | sizes)
 
 
-def dropped(probe: Prober, size: Size) -> Outputs:
-    sizes = {"EPOCHS": size.drop_steps, "N_TRAIN": DROP_BATCH, "BATCHSIZE": DROP_BATCH, "N_TEST": size.n_drop_test}
+def dropped(probe: Prober, reference: Reference, size: Size) -> Outputs:
+    steps = size.drop_steps if reference.drops else 1
+    sizes = {"EPOCHS": steps, "N_TRAIN": DROP_BATCH, "BATCHSIZE": DROP_BATCH, "N_TEST": size.n_drop_test}
     return probe({"LR": 0.0} | sizes)
 
 
@@ -142,9 +168,9 @@ def of_trained(outputs: Outputs, reference: Reference, tolerances: dict, size: S
 
 
 def of_dropped(outputs: Outputs, reference: Reference, tolerances: dict, size: Size) -> list[Finding]:
-    """Levels 2 and 5; where nothing is random in training, level 2."""
+    """Level 2, and 5 where there is dropout."""
     network = reference.network
-    own = (2, 5) if hasattr(network, "dropout_losses") else (2,)
+    own = (2, 5) if reference.drops else (2,)
     if outputs.error:
         return failed(own, outputs.error)
     if not levels.weights(Judge(1), outputs.weights, outputs.record.metrics.parameters, network):
@@ -155,6 +181,16 @@ def of_dropped(outputs: Outputs, reference: Reference, tolerances: dict, size: S
         probabilities, _ = reference.tested(outputs.weights, DROP_BATCH, size.n_drop_test)
         findings.append(dropout(outputs.record.metrics.loss, losses, outputs.outputs, probabilities, tolerances))
     return findings
+
+
+def of_shuffled(outputs: Outputs, reference: Reference, tolerances: dict) -> list[Finding]:
+    """Level 5 where there is no dropout."""
+    if outputs.error:
+        return failed((5,), outputs.error)
+    metrics = outputs.record.metrics
+    if not levels.weights(Judge(1), outputs.weights, metrics.parameters, reference.network):
+        return failed((5,), "the weights are not those of this network")
+    return [order.judged(metrics.loss, outputs.weights, reference, tolerances)]
 
 
 def initial(fresh: dict, bound, tolerances: dict) -> Finding:

@@ -16,9 +16,7 @@ def of_task(key: str) -> list[str]:
     """A page of each sort, with content."""
     rows = CATALOG.rows(key)
     names = [quote(row.name, safe="") for row in rows[:2]]
-    finished = next(
-        record for _, record in records.read_all(RESULTS) if record.task == key and record.notebook.executed
-    )
+    of_runs = [record for _, record in records.read_all(RESULTS) if record.task == key and record.notebook.executed]
     return [
         f"compare/{key}.html#{'+'.join([*names, 'reference'])}",
         f"concepts/{key}.html#{'+'.join(row.framework for row in rows[:2])}",
@@ -26,7 +24,7 @@ def of_task(key: str) -> list[str]:
         f"results/{key}.html",
         f"conformance/{key}.html",
         f"frameworks/{key}/{rows[-1].framework}.html",
-        addresses.executed(finished),
+        *map(addresses.executed, of_runs[:1]),
     ]
 
 

@@ -9,11 +9,13 @@ from dataclasses import dataclass
 @dataclass(frozen=True)
 class Mutation:
     level: int  # that must fail; others may as well
-    named: str = ""  # in the diagnosis, where that is not the key
+    named: str | None = ""  # in the diagnosis, where that is not the key; None where nobody can tell
     pytorch: tuple[tuple[str, str, str], ...] = ()
     mxnet_gluon: tuple[tuple[str, str, str], ...] = ()
     tensorflow1: tuple[tuple[str, str, str], ...] = ()
     tinygrad: tuple[tuple[str, str, str], ...] = ()
+    flax: tuple[tuple[str, str, str], ...] = ()
+    mlx: tuple[tuple[str, str, str], ...] = ()
 
 
 LOAD = "cifar10.load({layout}, N_TRAIN, N_TEST)"
@@ -146,4 +148,4 @@ MUTATIONS = {
         ),
     ),
 }
-NOTEBOOKS = ("pytorch", "mxnet_gluon", "tensorflow1", "tinygrad")  # two current ones, one of classic, one of python36
+NOTEBOOKS = ("pytorch", "mxnet_gluon", "tensorflow1", "tinygrad", "flax", "mlx")  # of six environments

@@ -80,7 +80,7 @@ def of_trained(reference, *mistakes, size=SMALL) -> tuple[dict[int, Finding], di
 
 def of_dropped(reference, *mistakes) -> tuple[dict[int, Finding], dict[int, str]]:
     """The second probe's."""
-    left = train.dropped(lambda parameters: run(planted(*mistakes), parameters), SMALL)
+    left = train.dropped(lambda parameters: run(planted(*mistakes), parameters), reference, SMALL)
     return _diagnosed(train.of_dropped(left, reference, TOLERANCES, SMALL), left, reference)
 
 

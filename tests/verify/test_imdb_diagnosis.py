@@ -1,0 +1,162 @@
+"""The mistakes of imdb_gru fail their level and are named, and level 5 sees what the order of the examples shows. No notebook runs."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from common.reference import imdb_gru
+from rosetta import catalog
+from rosetta.verify import order, replay, train
+from rosetta.verify.probes import Outputs
+from rosetta.verify.train import BATCH, BATCHSIZE, STEPS, TOLERANCES, Reference, Size
+
+KNOWN = catalog.load()
+ROW = KNOWN.select(["pytorch"], "imdb_gru")[0]
+SMALL = Size(n_test=20, drop_steps=1, n_drop_test=20)
+RIGHT = imdb_gru.of("reset_after")
+
+
+@pytest.fixture(scope="module")
+def reference():
+    return Reference(KNOWN.task("imdb_gru"), "reset_after", synthetic=True)
+
+
+def run(reference, feed=lambda x: x, predict=RIGHT.probabilities, network=RIGHT, labels=lambda y: y, rate=1.0):
+    """What a notebook leaves of ``trained``, with a mistake in one of its parts, and what the levels say."""
+    x, y, xt, yt = reference.data(BATCH, SMALL.n_test)
+    weights, losses = network.train(reference.start, [(feed(x), labels(y))] * STEPS, {"LR": 0.001 * rate})
+    outputs = predict({name: array.astype(np.float32) for name, array in weights.items()}, feed(xt))
+    metrics = SimpleNamespace(
+        loss=losses, accuracy=float((outputs.argmax(axis=1) == labels(yt)).mean()), parameters=3818302
+    )
+    params = {"N_TRAIN": BATCH, "N_TEST": SMALL.n_test, "BATCHSIZE": BATCHSIZE}
+    left = Outputs(SimpleNamespace(params=params, metrics=metrics), weights, outputs)
+    findings = train.of_trained(left, reference, TOLERANCES, SMALL)
+    return {each.level: each for each in findings}, replay.of(findings, [left], reference, ROW)
+
+
+def ordered(*places):
+    """The network with the gates r, z, n read from other places of each matrix and bias."""
+    rows = np.concatenate([np.arange(100 * place, 100 * place + 100) for place in places])
+
+    def predict(weights, x):
+        read = {name: w[rows] if name.startswith("gru") else w for name, w in weights.items()}
+        return RIGHT.probabilities(read, x)
+
+    return predict
+
+
+def negated_update_gate(weights, x):
+    signs = np.repeat([1, -1, 1], 100).astype(np.float32)
+    read = {name: (w.T * signs).T if name.startswith("gru") else w for name, w in weights.items()}
+    return RIGHT.probabilities(read, x)
+
+
+def of_first_step(weights, x):
+    return RIGHT.probabilities(weights, x[:, :1])
+
+
+def reset_before(weights, x):
+    other = imdb_gru.of("reset_before")
+    return other.probabilities(weights, x)
+
+
+def front(x):
+    return np.array([[0] * list(row).count(0) + [word for word in row if word] for row in x])
+
+
+def unmarked(x):
+    return np.array([list(row[1:]) + [0] if row[0] == 1 else row for row in x])
+
+
+def adam(corrected=True, inside=False, lazy=False, summed=False):
+    """A network with another Adam, written anew."""
+    network = imdb_gru.of("reset_after")
+    scale = BATCH if summed else 1
+
+    def step(w, m, v, g, lr, t, squared):
+        c1, c2 = (1 - 0.9**t, 1 - 0.999**t) if corrected else (1, 1)
+        new = ({}, {}, {})
+        for name in w:
+            slope = scale * g[name]
+            mean, square = 0.9 * m[name] + 0.1 * slope, 0.999 * v[name] + 0.001 * slope * slope
+            by = np.sqrt(square / c2 + 1e-8) if inside else np.sqrt(square / c2) + 1e-8
+            moved = w[name] - lr * mean / c1 / by
+            if lazy and name == "embedding.weight":
+                still = ~slope.any(axis=1)
+                moved[still], mean[still], square[still] = w[name][still], m[name][still], v[name][still]
+            new[0][name], new[1][name], new[2][name] = moved, mean, square
+        return new
+
+    network.step = step
+    return network
+
+
+def test_the_network_itself_passes(reference):
+    findings, about = run(reference)
+    assert all(finding.passed for finding in findings.values()) and about == {}
+    assert all(finding.passed for finding in run(reference, network=adam())[0].values()), "the Adam of this test"
+
+
+@pytest.mark.drawn(3)
+@pytest.mark.parametrize(
+    "name, mistake",
+    {
+        "gates in the order z, r, n": {"predict": ordered(1, 0, 2)},
+        "gates in the order n, z, r": {"predict": ordered(2, 1, 0)},
+        "z and 1 - z exchanged": {"predict": negated_update_gate},
+        "the other GRU (reset_before)": {"predict": reset_before},
+        "the state after the first step": {"predict": of_first_step},
+        "reviews padded at the front, or padding that is skipped": {"feed": front},
+        "reading reviews from their end to their start": {"feed": lambda x: x[:, ::-1]},
+        "a missing start mark": {"feed": unmarked},
+        "ranks without the offset of 3": {"feed": lambda x: np.where(x > 3, x - 3, x % 3)},
+    }.items(),
+)
+def test_mistake_of_the_network_is_named(reference, name, mistake):
+    findings, about = run(reference, **mistake)
+    assert not findings[3].passed and f"this is what happens with {name} (" in about[3], about
+
+
+@pytest.mark.drawn(1)
+@pytest.mark.parametrize(
+    "name, mistake",
+    {
+        "Adam without the correction of its means": {"network": adam(corrected=False)},
+        "Adam's epsilon inside the root": {"network": adam(inside=True)},
+        "exchanged labels": {"labels": lambda y: 1 - y},
+    }.items(),
+)
+def test_mistake_of_training_is_named(reference, name, mistake):
+    findings, about = run(reference, **mistake)
+    assert not findings[4].passed and f"this is what happens with {name} (" in about[4], about
+
+
+def test_cut_at_the_wrong_end_fails(reference):
+    """What the rest of a review said nobody knows any more, so this has no name."""
+    findings, _ = run(reference, feed=lambda x: np.roll(x, 20, axis=1))
+    assert not findings[3].passed
+
+
+def shuffled(reference, orders, network=RIGHT, keep=lambda batch: True):
+    """What level 5 finds of training with these orders of the examples."""
+    x, y, _, _ = reference.data(order.EXAMPLES, n_test=1)
+    weights, means = reference.start, []
+    batches = [each[first : first + order.BATCHSIZE] for each in orders for first in (0, 8, 16)]
+    kept = [batch for batch in batches if keep(batch)]
+    weights, losses = network.train(reference.start, [(x[batch], y[batch]) for batch in kept], {"LR": 0.001})
+    for part in np.array_split(np.arange(len(kept)), order.EPOCHS):
+        means.append(np.average([losses[i] for i in part], weights=[len(kept[i]) for i in part]))
+    return order.judged(means, weights, reference, TOLERANCES)
+
+
+@pytest.mark.long
+def test_orders_of_the_examples(reference):
+    rng = np.random.RandomState(0)
+    drawn = [rng.permutation(order.EXAMPLES) for _ in range(order.EPOCHS)]
+    assert shuffled(reference, drawn).passed
+    own = shuffled(reference, [np.arange(order.EXAMPLES)] * order.EPOCHS)
+    assert "the examples come in their own order" in own.reason
+    assert "all steps move " in shuffled(reference, drawn, keep=lambda batch: len(batch) == 8).reason
+    assert not shuffled(reference, drawn, network=adam(lazy=True)).passed, "lazy Adam"
