@@ -37,17 +37,17 @@ SCAN = [
 ]
 # What the programs do on a GPU alone, made to happen on any processor
 ON_A_GPU = {
-    "pytorch": [("optimizer", 'if device.type == "cuda":', "if True:")],
-    "lightning": [("weights", 'if accelerator == "gpu":', "if True:")],
-    "tensorflow": [("train", 'jit_compile="GPU" in device', "jit_compile=True")],
-    "keras[tensorflow]": [("train", "jit_compile=model.jit_compile", "jit_compile=True")],
-    "flax": SCAN,
-    "equinox": SCAN,
+    "cifar10_cnn/pytorch": [("optimizer", 'if device.type == "cuda":', "if True:")],
+    "cifar10_cnn/lightning": [("weights", 'if accelerator == "gpu":', "if True:")],
+    "cifar10_cnn/tensorflow": [("train", 'jit_compile="GPU" in device', "jit_compile=True")],
+    "cifar10_cnn/keras[tensorflow]": [("train", "jit_compile=model.jit_compile", "jit_compile=True")],
+    "cifar10_cnn/flax": SCAN,
+    "cifar10_cnn/equinox": SCAN,
 }
 FULL_BATCH = f"BATCHSIZE = {BATCH}\n\n"  # the probes' only batch is a short one, and scans leave that out
 SIZE = Size(n_test=20, drop_steps=0, n_drop_test=0)
 CASES = {row.full_name: (row, False) for row in ROWS if row.name not in LEFT_OUT}
-CASES |= {f"{row.full_name} as on a GPU": (row, True) for row in ROWS if row.name in ON_A_GPU}
+CASES |= {f"{row.full_name} as on a GPU": (row, True) for row in ROWS if row.full_name in ON_A_GPU}
 REAL = bool(os.environ.get("ROSETTA_DATA"))
 
 
@@ -56,7 +56,7 @@ def rewritten(row: Row, on_a_gpu: bool, folder: Path) -> Copy:
     change = scripts.changes(scripts.program(FASTEST, row), KNOWN.kind(row).names)
     code = scripts.changed(scripts.cells(row.notebook), change)
     if on_a_gpu:
-        code = scripts.edited(code, ON_A_GPU[row.name])
+        code = scripts.edited(code, ON_A_GPU[row.full_name])
         code["setup"] = FULL_BATCH + code["setup"]
     return copied(row, code, folder)
 
