@@ -4,6 +4,7 @@ import ast
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
+from textwrap import dedent
 
 from rosetta import contract
 from rosetta.errors import RosettaError
@@ -59,7 +60,7 @@ def reference(module: Path, params: Path, kind: Kind) -> Program:
     sections["setup"] = Section("setup", "", "\n\n\n".join([head, *_imported(text, module.parent)]))
     for mark, after in zip(marks, [*marks[1:], None]):
         role, note = mark["role"], mark["note"].strip()
-        code = text[mark.end() : after.start() if after else None].strip("\n")
+        code = dedent(text[mark.end() : after.start() if after else None].strip("\n"))  # a step may be a method
         if earlier := sections.get(role):
             note, code = f"{earlier.note} {note}", f"{earlier.code}\n\n\n{code}"
         sections[role] = Section(role, note, code)

@@ -82,11 +82,12 @@ def crossload(names: list[str], sizes: dict[str, int | None], options: Options) 
         raise RosettaError(f"{task.key} is of kind {task.kind.name}: its rows train no weights to be exchanged")
     given = {name: size for name, size in sizes.items() if size is not None}
     plan.check(given, task)
+    setting.of_one_network()
     matrix = cross.make(setting.rows, task, setting.bench, setting.note, synthetic=options.synthetic, sizes=given)
     setting.reports[task.key].matrix = matrix
     conformance.write(setting.reports[task.key], setting.results, task.key)
     agree = "all agree" if matrix.passed else "NOT all agree"
-    setting.note(f"{agree} within {cross.ALLOWED} examples; {setting.page(task.key)}")
+    setting.note(f"{agree}; {setting.page(task.key)}")
     return 0 if matrix.passed else 1
 
 
@@ -123,6 +124,15 @@ class Setting:
         if not found.failed:
             log.unlink(missing_ok=True)
         return row, found
+
+    def of_one_network(self) -> None:
+        """Raises RosettaError where the flavours of rows differ in more than training."""
+        first_of = {row.facts.flavour: row for row in reversed(self.rows)}
+        first, *others = sorted(first_of.values(), key=self.rows.index)
+        for row in others:
+            if not cross.same_network(*(self.references[one.task, one.facts.flavour] for one in (first, row))):
+                ways = " and ".join(f"{one.name} ({one.facts.flavour})" for one in (first, row))
+                raise RosettaError(f"{ways} compute different networks from the same weights: name rows of one")
 
     def unchanged(self, drawn: int) -> dict[str, Conformance]:
         """The rows that have passed as they are today, by their full names, without some that are drawn at random.
