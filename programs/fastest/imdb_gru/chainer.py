@@ -1,6 +1,6 @@
-"""Chainer: on a CPU the recurrence is one function with a gradient of its own, as its guide to functions advises, since thousands of
-small ones cost more than their arithmetic; all words meet the gates in one product. On a GPU cuDNN takes words that lie by time already.
-A plain loop has neither converter nor reports nor the accuracy of each batch."""
+"""Chainer: on a CPU the recurrence is one function with a gradient of its own, a FunctionNode, since thousands of small functions cost
+more than their arithmetic; all words meet the gates in one product. On a GPU cuDNN is given the words by time. A plain loop has neither
+converter nor reports nor the accuracy of each batch."""
 
 # %% after data
 x_train, y_train = device.send((x_train, y_train))
