@@ -43,6 +43,7 @@ ON_A_GPU = {
     "cifar10_cnn/keras[tensorflow]": [("train", "jit_compile=model.jit_compile", "jit_compile=True")],
     "cifar10_cnn/flax": SCAN,
     "cifar10_cnn/equinox": SCAN,
+    "imdb_gru/chainer": [("model", "if gpu:", "if True:")],
 }
 FULL_BATCH = f"BATCHSIZE = {BATCH}\n\n"  # the probes' only batch is a short one, and scans leave that out
 SIZE = Size(n_test=20, drop_steps=0, n_drop_test=0)
@@ -65,12 +66,14 @@ def rewritten(row: Row, on_a_gpu: bool, folder: Path) -> Copy:
 def findings(request, tmp_path_factory) -> dict:
     """What levels 1, 3 and 4 found of every program that is asked for, or why it could not run here; two at a time."""
     tasks = {row.task: KNOWN.task(row.task) for row, _ in CASES.values()}
-    references = {key: Reference(task, synthetic=not REAL) for key, task in tasks.items()}
+    flavours = {(row.task, row.facts.flavour) for row, _ in CASES.values()}
+    references = {key: Reference(tasks[key[0]], key[1], synthetic=not REAL) for key in flavours}
     bench = Bench(Kernels(), Workers(devices.shared(gpus=None, jobs=None)))
 
     def judge(case: str):
         row, on_a_gpu = CASES[case]
-        own, reference = rewritten(row, on_a_gpu, tmp_path_factory.mktemp("program")), references[row.task]
+        own = rewritten(row, on_a_gpu, tmp_path_factory.mktemp("program"))
+        reference = references[row.task, row.facts.flavour]
         outputs = train.trained(bench.prober(own, tasks[row.task], reference.synthetic), reference, SIZE)
         if outputs.skipped:
             return case, outputs.error
