@@ -1,5 +1,5 @@
-"""fastai: whole batches taken from tensors that stay on the device, as fastai's own loader of tables does it, PyTorch's fused Adam in
-fastai's OptimWrapper, and none of the callbacks that note losses."""
+"""fastai: whole batches taken from tensors that stay on the device, as fastai's own loader of tables does it, PyTorch's
+fused Adam in fastai's OptimWrapper, and none of the callbacks that note losses."""
 
 # %% after data
 from fastai.basics import noops

@@ -1,5 +1,6 @@
-"""Keras: instead of fit() a loop from scratch on reviews that stay on the device, as its guides write it for each backend.
-TensorFlow runs an epoch as one graph; JAX donates its state; PyTorch on a CPU gets the GRU's general loop, unrolled."""
+"""Keras: instead of fit() a loop from scratch on reviews that stay on the device, as its guides write it for each
+backend. TensorFlow runs an epoch as one graph; JAX donates its state; PyTorch on a CPU gets the GRU's general loop,
+unrolled."""
 
 # %% after model
 if BACKEND == "torch" and device.type == "cpu":

@@ -1,5 +1,6 @@
-"""Lightning: barebones Trainer (its documentation: without the features that cost raw speed, self.log among them), whole
-batches taken from tensors that stay on the device, and one fused kernel for a weight and Adam's two means of it."""
+"""Lightning: barebones Trainer (its documentation: without the features that cost raw speed, self.log among them),
+whole batches taken from tensors that stay on the device, and one fused kernel for a weight and Adam's two means of
+it."""
 
 # %% after data
 from torch.utils.data import BatchSampler, RandomSampler

@@ -1,5 +1,6 @@
-"""TensorFlow: the reviews stay on the device, one graph runs a whole epoch, and one fused kernel updates a weight and Adam's
-two means of it, the one behind TensorFlow 1's AdamOptimizer. Unrolled, the GRU compiles for half a minute and is no faster."""
+"""TensorFlow: the reviews stay on the device, one graph runs a whole epoch, and one fused kernel updates a weight and
+Adam's two means of it, the one behind TensorFlow 1's AdamOptimizer. Unrolled, the GRU compiles for half a minute and is
+no faster."""
 
 # %% after data
 with tf.device(device):
