@@ -6,7 +6,7 @@ from fastai.basics import noops
 
 
 class WholeBatches(DataLoader):
-    do_item = noops  # of a row's number makes nothing else
+    do_item = noops  # a row's number stays one
 
     def create_batch(self, rows):
         return self.dataset[rows]
