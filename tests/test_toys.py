@@ -158,8 +158,8 @@ def test_crossloaded(toy):
     section = (toy.out / "conformance" / "toy_train.md").read_text().partition("## Cross-loading\n\n")[2]
     assert section.startswith(
         "Each line has the weights that one framework trained (2 epochs of 64 examples), evaluated by every framework: how many "
-        "of 50 test examples each classifies rightly. The next column has the examples that one of them puts in another class than "
-        "the framework that trained the weights. Ties are left out there: their two likeliest classes differ by less than 0.0001. "
+        "of 50 test examples each classifies rightly. *In another class* are examples that some framework puts elsewhere than the "
+        "one that trained the weights does. Ties are left out there: their two likeliest classes differ by less than 0.0001. "
         "All agree. test-machine, "
     )
     assert sorted(section.splitlines()[-2:]) == ["| NumPy | 20 | 20 | 0 | 0 |", "| another | 20 | 20 | 0 | 0 |"]

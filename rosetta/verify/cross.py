@@ -132,8 +132,8 @@ def section(matrix: Matrix, titles: dict[str, str]) -> list[str]:
     text = (
         f"Each line has the weights that one framework trained ({matrix.training['EPOCHS']} epochs of "
         f"{matrix.training['N_TRAIN']:,} examples), evaluated by every framework: how many of {examples} each classifies rightly. "
-        f"The next column has the examples that one of them puts in another class than the framework that trained the weights. "
-        f"Ties are left out there: their two likeliest classes differ by less than {TIE:g}. {verdict}. "
+        "*In another class* are examples that some framework puts elsewhere than the one that trained the weights does. Ties are "
+        f"left out there: their two likeliest classes differ by less than {TIE:g}. {verdict}. "
         f"{matrix.machine.name}, {matrix.made:%Y-%m-%d}, commit {matrix.commit}."
     )
     table = markdown.table(["trained by / evaluated by", *names, "in another class", "ties"], body)

@@ -30,8 +30,8 @@ LEFT_OUT = (
     "flax[scan]",
     "tinygrad",  # the notebook itself, but on a GPU
 )
-# UNROLLED altogether, since convolutions in a loop are slow on a CPU
 SCAN = [("train", '0 if device.platform == "cpu" else ', "")]
+# Convolutions in a loop are slow on a CPU
 UNROLLED = [*SCAN, ("train", ", state, batches)", ", state, batches, unroll=0)")]
 # What the programs do on a GPU alone, made to happen on any processor
 ON_A_GPU = {

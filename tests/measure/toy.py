@@ -28,7 +28,7 @@ log = EpochLog(EPOCHS)
 for epoch in range(EPOCHS):
     for start in range(0, N_TRAIN, BATCHSIZE):
         weight -= LR * gradient(x_train[start:start + BATCHSIZE], y_train[start:start + BATCHSIZE])
-    log.epoch(np.mean((weight * x_train - y_train) ** 2))
+    log.epoch(np.mean((weight * x_train - y_train) ** 2), evaluate)
 """,
     "record": "record(log, evaluate(), 1, [np], 'cpu', dict, list)",
 }
