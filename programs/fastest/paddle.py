@@ -1,19 +1,19 @@
 """PaddlePaddle: the data on the device and a plain loop without a loader and without the metric of every batch."""
 
 # %% after data
-reviews, labels = paddle.to_tensor(x_train), paddle.to_tensor(y_train)
+inputs, labels = paddle.to_tensor(x_train), paddle.to_tensor(y_train)
 
 # %% train
 log = EpochLog(EPOCHS)
 for _ in range(EPOCHS):
     network.train()
-    order = paddle.randperm(len(reviews))
+    order = paddle.randperm(len(inputs))
     total = paddle.zeros([])
-    for start in range(0, len(reviews), BATCHSIZE):
+    for start in range(0, len(inputs), BATCHSIZE):
         batch = order[start : start + BATCHSIZE]
-        loss = loss_fn(network(reviews[batch]), labels[batch])
+        loss = loss_fn(network(inputs[batch]), labels[batch])
         loss.backward()
         optimizer.step()
         optimizer.clear_grad()
         total += loss.detach() * len(batch)
-    log.epoch(total.item() / len(reviews), evaluate)
+    log.epoch(total.item() / len(inputs), evaluate)

@@ -1,6 +1,5 @@
-"""MindSpore: the compiled training step itself, on batches that NumPy cuts out: no data pipeline, no callbacks. On a
-CPU it is no faster than the notebook's Model.train: the graph of 150 steps is nearly all of the time, and one split in
-place of its slices compiles for minutes."""
+"""MindSpore: the compiled training step itself, on batches that NumPy cuts out: no data pipeline, no callbacks. On a CPU it is no
+faster than the notebook's Model.train: the network is nearly all of the time."""
 
 # %% train
 import numpy as np
