@@ -1,0 +1,94 @@
+"""Images for networks that were trained on ImageNet: generated ones, and those of a folder of one's own."""
+
+import os
+
+import numpy as np
+
+from common.data import loaded
+from common.data.errors import DataError
+from common.params.resnet50_features import DEVIATION, MEAN
+
+ENDINGS = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp")
+SIZE = 224  # pixels a side of what networks see
+RESIZED = 256  # pixels of a picture's shorter side before the middle is cut out
+OCTAVES = (4, 7, 14, 28, 56, 224)  # pixels a side of the noise that an image is made of, from coarse to fine
+
+
+def generate(n, seed=0):
+    """n images (n, 3, 224, 224), float32, C-contiguous, normalised by ImageNet's mean and deviation; the same everywhere.
+
+    Like photographs they change slowly in most places: each is a sum of noise, the coarser the stronger.
+    """
+    rng = np.random.RandomState(seed)
+    x = np.empty((n, 3, SIZE, SIZE), np.float32)
+    for image in x:
+        image[:] = _picture(rng)
+    _normalise(x)
+    loaded.remember("generated images", True, images=n)
+    return x
+
+
+def decode(path):
+    """A picture as (3, 224, 224) float32, resized, cropped and normalised as torchvision's weights want it; needs Pillow.
+
+    For frameworks that have no such functions of their own. Raises what Pillow raises for a file that is no picture.
+    """
+    from PIL import Image  # here, because generated images need no Pillow
+
+    with Image.open(path) as picture:
+        picture = picture.convert("RGB")
+        scale = RESIZED / float(min(picture.size))
+        picture = picture.resize([int(side * scale) for side in picture.size], Image.BILINEAR)
+        left, top = ((side - SIZE) // 2 for side in picture.size)
+        pixels = np.asarray(picture.crop((left, top, left + SIZE, top + SIZE)), np.float32)
+    return _normalise(np.ascontiguousarray(pixels.transpose(2, 0, 1)) / np.float32(255))
+
+
+def _normalise(x):
+    """In place: values from 0 to 1, (..., 3, height, width)."""
+    x -= np.array(MEAN, np.float32)[:, None, None]
+    x /= np.array(DEVIATION, np.float32)[:, None, None]
+    return x
+
+
+def _picture(rng):
+    """Red, green and blue from 0 to 1, (3, 224, 224)."""
+    total = np.zeros((3, SIZE, SIZE), np.float32)
+    for pixels in OCTAVES:
+        noise = rng.random_sample((3, pixels, pixels)).astype(np.float32) - np.float32(0.5)
+        between = _BETWEEN[pixels]
+        total += np.matmul(np.matmul(between, noise), between.T) / np.float32(np.sqrt(pixels))
+    return np.clip(total * np.float32(1.5) + np.float32(0.45), 0, 1)
+
+
+def _interpolation(pixels):
+    """The matrix (224, pixels) that draws lines between the values of a row."""
+    places = (np.arange(SIZE) + 0.5) * pixels / SIZE - 0.5
+    return np.maximum(0, 1 - np.abs(np.clip(places, 0, pixels - 1)[:, None] - np.arange(pixels))).astype(np.float32)
+
+
+_BETWEEN = {pixels: _interpolation(pixels) for pixels in OCTAVES}
+
+
+def read(folder, decode):
+    """What ``decode(path)`` makes of each picture of a folder, a list in the order of their names.
+
+    A file that cannot be decoded is left out: a line says its name and the reason. Raises DataError where no picture is left.
+    """
+    try:
+        names = sorted(name for name in os.listdir(folder) if name.lower().endswith(ENDINGS))
+    except OSError as error:
+        raise DataError("IMAGES: cannot read the folder %s: %s" % (folder, error.strerror)) from None
+    pictures, left_out = [], 0
+    for name in names:
+        try:
+            pictures.append(decode(os.path.join(folder, name)))
+        except ImportError as error:
+            raise DataError("IMAGES: pictures need a package that is not in this environment: %s" % error) from None
+        except Exception as error:  # decoders raise what they like
+            left_out += 1
+            print("left out %s: %s" % (name, (str(error) or type(error).__name__).splitlines()[0]))
+    if not pictures:
+        raise DataError("IMAGES: the folder %s holds no picture that can be read (%d left out)" % (folder, left_out))
+    loaded.remember("pictures", False, images=len(pictures), left_out=left_out)
+    return pictures

@@ -1,0 +1,31 @@
+"""CIFAR-10 as picture files: for tasks that read a folder of pictures, where no photographs are at hand. Needs Pillow."""
+
+import os
+
+import numpy as np
+
+from common.data import cifar10
+from common.data.errors import DataError
+
+QUALITY = 90  # of a JPEG
+
+
+def write(folder, n, size=256, data_dir=None, synthetic=None):
+    """Write the first n test images, enlarged to size x size pixels, as ``00000-cat.jpg`` and so on; the same bytes each time.
+
+    folder: made where it is not there; it must be empty. data_dir, synthetic: as for ``cifar10.load``.
+    Raises DataError for a folder that holds something or cannot be written, and for what ``cifar10.load`` does.
+    """
+    from PIL import Image  # here, because nothing else in common needs it at once
+
+    x, y = cifar10.load(layout="NHWC", n_train=1, n_test=n, data_dir=data_dir, synthetic=synthetic)[2:]
+    try:
+        os.makedirs(folder, exist_ok=True)
+        if os.listdir(folder):
+            raise DataError("%s is not empty: name another folder" % folder)
+        for number, (image, label) in enumerate(zip(x, y)):
+            picture = Image.fromarray(np.round(255 * image).astype(np.uint8)).resize((size, size), Image.BICUBIC)
+            name = "%05d-%s.jpg" % (number, cifar10.CLASSES[label])
+            picture.save(os.path.join(folder, name), quality=QUALITY)
+    except OSError as error:
+        raise DataError("cannot write pictures to %s: %s" % (folder, error.strerror or error)) from None
