@@ -1,0 +1,11 @@
+"""PyTorch: batch norm folded into the convolutions in front of it, by torch.fx; the loop is the notebook's."""
+
+# %% after weights
+from torch.fx.experimental.optimization import fuse
+
+weights = export_weights()
+model = fuse(model)
+
+
+def export_weights():
+    return weights
