@@ -45,7 +45,8 @@ def announce(
     times = [seconds for _, seconds in due] or [0.0]
     total = max(max(times), sum(times) / len(slots))
     side = f", {len(slots)} at a time" if len(slots) > 1 else ""
-    left_out = [catalog.label(row) for row in catalog.rows() if row.facts.gpu_only]
+    tasks = dict.fromkeys(planned.row.task for planned, _ in ordered)
+    left_out = [catalog.label(row) for task in tasks for row in catalog.rows(task) if row.facts.gpu_only]
     if whole and left_out and not any(slot.on_gpu for slot in slots):
         console.say(f"left out, for they gain nothing without a GPU (name them to run them): {', '.join(left_out)}")
     builds = {found.title: found.gpu_build.note for _, found in environments if found and found.gpu_build}

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from rosetta import lock, streams, user
+from rosetta import inputs, lock, streams, user
 from rosetta.adding import cli as adding
 from rosetta.errors import RosettaError
 from rosetta.measure import cli as measuring
@@ -135,6 +135,8 @@ app.command()(proving.crossload)
 app.command()(adding.new)
 app.command()(adding.check)
 app.command()(adding.upgrade)
+app.command()(inputs.weights)
+app.add_typer(inputs.app, name="data")
 
 
 @app.command("list")

@@ -19,7 +19,8 @@ FOLDER = ROOT / ".jupyter"  # made anew each time; JUPYTER_PATH leads there
 def lab(names: list[str], task: str | None, kernels: Kernels, arguments: list[str], synthetic: bool = False) -> int:
     """Make the environments that the rows and JupyterLab need, register their kernels, run JupyterLab until it ends; its exit code.
 
-    arguments: for JupyterLab. synthetic: notebooks get generated data, so no data set is needed. A row that this machine cannot run is told and left out; raises RosettaError if none is left.
+    arguments: for JupyterLab. synthetic: notebooks get generated data, so no data set is needed. A row that this machine
+    cannot run is told and left out; raises RosettaError if none is left.
     """
     if os.pathsep in str(FOLDER):
         raise RosettaError(f"JupyterLab finds no kernels in a path with {os.pathsep!r}: move this checkout, {ROOT}")

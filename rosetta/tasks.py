@@ -75,6 +75,7 @@ class Task(Strict):
     about: dict[str, str] = {}  # role -> what that step is in every notebook of this task, Markdown
     figures: str = ""  # what the figures of this task mean, Markdown, besides what its kind says
     published: list[Name] = []  # files below results/published
+    weights: dict[str, Name] = {}  # who publishes weights -> the framework whose program in programs/weights reads them
     rows: dict[str, dict[str, Any]] = {}  # of a row, or of "framework[*]": its RowFacts
 
     @field_validator("kind_name")

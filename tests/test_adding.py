@@ -33,7 +33,7 @@ TRIED = "environments/*/environment.toml", "notebooks/*/*.ipynb", "catalog.toml"
         (("../x", TASK.key, None, None), "../x cannot be a framework's name"),
         (("pytorch", TASK.key, None, None), f"the name pytorch is taken: there is notebooks/{TASK.key}/pytorch.ipynb"),
         (("one", "nonesuch", None, None), "unknown task nonesuch; there are: "),
-        (("one", None, "pytorch", None), "there are the tasks cifar10_cnn, imdb_gru: say with --task"),
+        (("one", None, "pytorch", None), f"there are the tasks {', '.join(KNOWN.tasks)}: say with --task"),
         (("one", None, "pytroch", None), "unknown framework pytroch; did you mean pytorch?"),
         (("one", None, "pytorch[fast]", None), "unknown variant pytorch[fast]; "),
         (

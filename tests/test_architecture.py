@@ -31,8 +31,8 @@ LAYERS = (
     {"report", "announcement"},
     {"batch", "compare", "lab"},
     {"verify", "measure", "cluster"},
-    {"site", "doctor", "manual"},
-    {"adding"},
+    {"site", "doctor", "manual", "published_weights"},
+    {"adding", "inputs"},
     {"commands", "running"},
     {"cli"},
 )

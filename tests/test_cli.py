@@ -10,15 +10,18 @@ import typer
 from filelock import FileLock
 from uv import find_uv_bin
 
-from rosetta import catalog
+from rosetta import catalog, plan
+from rosetta.announcement import announce
 from rosetta.cli import app
 from rosetta.commands import version, write_site
-from rosetta.run import machine
+from rosetta.run import devices, machine
+from rosetta.run.kernels import Kernels
+from rosetta.terminal import Console
 from tests.standin import ROOT, TASK, one_line
 
 KNOWN = catalog.load()
 # Commands that measure nothing; every other command needs the checkout for itself
-BESIDE_A_RUNNER = {"list", "doctor", "report", "lab", "site", "compare", "watch"}
+BESIDE_A_RUNNER = {"list", "doctor", "report", "lab", "site", "compare", "watch", "data"}
 
 
 def commands(group=None, *path: str) -> list[tuple[str, ...]]:
@@ -197,6 +200,22 @@ def test_command_that_runs_or_measures_refuses_beside_a_runner(inside, arguments
     with FileLock(inside.root / ".rosetta.lock", timeout=0):
         done = inside.call(*arguments, own_python=False)
     assert done.returncode == 2 and "another run_all.py is at work in this checkout" in one_line(done.stderr)
+
+
+def test_pictures_are_written_or_a_line_says_why_not(inside, tmp_path):
+    done = inside.call("data", "images", str(tmp_path / "new"), "--n", "2", "--synthetic", own_python=False)
+    assert done.returncode == 0 and len(list((tmp_path / "new").iterdir())) == 2, done.stderr
+    assert f"2 pictures of SYNTHETIC data. A run takes them by --set IMAGES={tmp_path / 'new'}" in done.stdout
+    again = inside.call("data", "images", str(tmp_path / "new"), "--n", "2", "--synthetic", own_python=False)
+    assert again.returncode == 2 and "is not empty" in one_line(again.stderr)
+
+
+def test_rows_that_a_batch_leaves_out_are_of_its_tasks(capsys):
+    row = KNOWN.select(["pytorch"], "imdb_gru")[0]
+    plans = [(planned, 1.0) for planned in plan.make(KNOWN, [row], "smoke", {}, gpu=False, synthetic=True)]
+    announce(KNOWN, plans, devices.timed(gpus="none", threads=1), Kernels(), Console(), whole=True)
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("left out")]
+    assert "imdb_gru/pytorch[graphs]" in line and "cifar10_cnn" not in line
 
 
 def test_site_says_where_it_begins(tmp_path, monkeypatch, capsys):

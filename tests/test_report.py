@@ -115,9 +115,8 @@ def test_no_page_and_no_block_is_left_out(reported):
     assert generated - reported.keys() == {ROOT / "docs" / "reliability.md"}
 
 
-@pytest.mark.parametrize("batches, size", [(1, "1 batch of 8"), (3, "3 batches of 8")])
-def test_size_of_inference_in_words(batches, size):
-    assert KINDS["infer"].size({"BATCHES": batches, "BATCHSIZE": 8}) == size
+def test_size_of_inference_in_words():
+    assert KINDS["infer"].size({"N_INPUTS": 1280, "BATCHSIZE": 32}) == "1,280 inputs in batches of 32"
 
 
 def test_overview_and_details(page):

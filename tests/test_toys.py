@@ -165,6 +165,22 @@ def test_crossloaded(toy):
     assert sorted(section.splitlines()[-2:]) == ["| NumPy | 20 | 20 | 0 | 0 |", "| another | 20 | 20 | 0 | 0 |"]
 
 
+def test_outputs_compared(toy):
+    done = toy.call("crossload", "--task", "toy_infer", "--set", "N_INPUTS=20", "--out", str(toy.out))
+    assert done.returncode == 0, done.stdout + done.stderr
+    *lines, last = done.stdout.splitlines()
+    assert sorted(lines) == ["another: 20 inputs", "numpy: 20 inputs"]
+    assert last == f"all agree; {toy.out}/conformance/toy_infer.md"
+    section = (toy.out / "conformance" / "toy_infer.md").read_text().partition("## The same outputs\n\n")[2]
+    assert section.startswith(
+        "All rows have the same weights, and compute 20 inputs, which all frameworks share. Allowed is "
+    )
+    assert sorted(section.splitlines()[-2:]) == [
+        "| NumPy | 0e+00 | 0e+00 | 0 | 0 |",
+        "| another | 0e+00 | 0e+00 | 0 | 0 |",
+    ]
+
+
 def test_on_the_site(toy, ran, tmp_path):
     done = toy.call("site", "--to", str(tmp_path / "site"), "--out", str(toy.out), own_python=False)
     assert done.returncode == 0, done.stderr
@@ -175,8 +191,8 @@ def test_on_the_site(toy, ran, tmp_path):
     assert len(list((tmp_path / "site" / "frameworks").glob("*/*.html"))) == len(ROWS)
 
 
-@pytest.mark.parametrize("task", [task for task in toys.TOYS if KIND[task].trains])
-def test_measured_where_its_kind_trains(standin, task):
+@pytest.mark.parametrize("task", [task for task in toys.TOYS if KIND[task].phases])
+def test_swept_where_its_kind_has_phases(standin, task):
     toy = only_toys(standin)
     program = toy.root / "programs" / "phases" / "numpy.py"
     program.parent.mkdir(parents=True)
@@ -184,12 +200,12 @@ def test_measured_where_its_kind_trains(standin, task):
     done = toy.call("sweep", f"{task}/numpy", "--threads", "1", "--steps", "3", "--repeats", "2", "--out", str(toy.out))
     assert done.returncode == 0, done.stdout + done.stderr
     points = record(toy, f"{task}/numpy", "sweep")["points"]
-    assert {"forward", "step"} <= {point["at"]["phase"] for point in points}
+    assert {point["at"]["phase"] for point in points} == set(KIND[task].phases)
     assert all(len(point["values"]) == 2 for point in points if point["unit"] == "s")
 
 
-@pytest.mark.parametrize("task", [task for task in toys.TOYS if not KIND[task].trains])
-def test_not_swept_where_its_kind_does_not_train(toy, task):
+@pytest.mark.parametrize("task", [task for task in toys.TOYS if not KIND[task].phases])
+def test_not_swept_where_its_kind_has_no_phases(toy, task):
     done = toy.call("sweep", f"{task}/numpy", "--out", str(toy.out))
     assert done.returncode == 2 and KIND[task].name in one_line(done.stderr)
 

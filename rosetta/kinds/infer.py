@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from rosetta.figures import MILLISECONDS, SECONDS, WHOLE
-from rosetta.files import Number, Seconds
-from rosetta.kinds.kind import BUILD, DATA, MEASURED, NETWORK, RECORD, SETUP, Kind, Metrics, Quantity, Role
+from rosetta.figures import MILLISECONDS, ROUGH, SECONDS
+from rosetta.files import Count, Number, Seconds
+from rosetta.kinds.kind import BATCH, BUILD, DATA, MEASURED, NETWORK, RECORD, SETUP, Kind, Metrics, Quantity, Role
 
 
 class InferMetrics(Metrics):
@@ -14,22 +14,26 @@ class InferMetrics(Metrics):
     pass_s: Seconds | None = None  # the timed pass
     thousand_s: Seconds | None = None  # of 1,000 inputs
     examples_per_s: Number | None = None
-    latency_s: Seconds | None = None  # of a single input, where it was measured
+    inputs: Count | None = None  # of a pass; None: as many as the constants say
+    latency_s: Seconds | None = None  # of a single input, where it was measured: the median
+    latency_99_s: Seconds | None = None  # its 99th percentile
 
 
 class Infer(Kind):
     name = "infer"
     roles = (*NETWORK, Role("predict", "Prediction"), RECORD)
-    constants = {"BATCHSIZE": 1, "BATCHES": 1, "SEED": 0}
+    constants = {"BATCHSIZE": 1, "N_INPUTS": 1, "SEED": 0}
     metrics = InferMetrics
     timed = SETUP
+    turns, phases = "passes", ("forward",)
     main = (
         Quantity("1,000 inputs", lambda m: m.thousand_s, SECONDS, better="less", spread=True),
-        Quantity("examples/s", lambda m: m.examples_per_s, WHOLE),
+        Quantity("examples/s", lambda m: m.examples_per_s, ROUGH),
     )
     details = (
         Quantity("first pass", lambda m: m.warm_up_s, SECONDS),
         Quantity("latency", lambda m: m.latency_s, MILLISECONDS, always=False),
+        Quantity("latency, 99th percentile", lambda m: m.latency_99_s, MILLISECONDS, always=False),
         DATA,
         BUILD,
         *MEASURED,
@@ -42,14 +46,21 @@ class Infer(Kind):
 
     def items(self, constants: dict[str, Any]) -> float:
         """Inputs of both passes."""
-        return 2 * constants["BATCHSIZE"] * constants["BATCHES"]
+        return 2 * constants["N_INPUTS"]
 
     def size(self, constants: dict[str, Any]) -> str:
-        batches = "1 batch" if constants["BATCHES"] == 1 else f"{constants['BATCHES']} batches"
-        return f"{batches} of {constants['BATCHSIZE']}"
+        return f"{constants['N_INPUTS']:,} inputs in batches of {constants['BATCHSIZE']}"
+
+    def steps(self, constants: dict[str, Any]) -> int:
+        """Full batches of a pass."""
+        return constants["N_INPUTS"] // constants[BATCH]
+
+    def short(self, constants: dict[str, Any], steps: int, turns: int) -> dict[str, Any]:
+        """Parameters of a run with passes of so few batches: to measure by."""
+        return {"N_INPUTS": steps * constants[BATCH]}
 
     def complete(self, metrics: InferMetrics, params: dict[str, Any], marked_j: float | None) -> None:
         if metrics.pass_s:
-            examples = params["BATCHSIZE"] * params["BATCHES"]
+            examples = metrics.inputs or params["N_INPUTS"]
             metrics.examples_per_s = round(examples / metrics.pass_s, 1)
             metrics.thousand_s = round(1000 * metrics.pass_s / examples, 4)

@@ -8,6 +8,8 @@ from typing import Any, ClassVar
 from rosetta.figures import GIBIBYTES, KILOJOULES, SECONDS, Sample, Unit
 from rosetta.files import Count, Number, Seconds, Strict
 
+BATCH = "BATCHSIZE"  # the constant: examples a step
+
 
 class Metrics(Strict):
     """What the runner measures of every run, whatever its kind; a kind's own metrics extend this. None: could not be had.
@@ -147,6 +149,8 @@ class Kind(ABC):
     charts: ClassVar[tuple[Dots | Curves, ...]] = ()
     figures: ClassVar[str] = ""  # what the figures mean, Markdown
     trains: ClassVar[bool] = False  # whether there is a training step to take apart
+    turns: ClassVar[str | None] = None  # what a run does again and again, so that it can be timed: "epochs" or "passes"
+    phases: ClassVar[tuple[str, ...]] = ()  # of a step, that a sweep times
     free: ClassVar[frozenset[str]] = frozenset({"SEED"})  # parameters that runs to be compared need not agree in
 
     @abstractmethod

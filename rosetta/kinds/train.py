@@ -6,6 +6,7 @@ from typing import Any
 from rosetta.figures import PERCENT, ROUGH, SECONDS, WHOLE
 from rosetta.files import Fraction, Number, Seconds
 from rosetta.kinds.kind import (
+    BATCH,
     BUILD,
     DATA,
     MEASURED,
@@ -21,8 +22,6 @@ from rosetta.kinds.kind import (
     Series,
     Trouble,
 )
-
-BATCH = "BATCHSIZE"  # examples a step
 
 
 class TrainMetrics(Metrics):
@@ -55,7 +54,8 @@ class Train(Kind):
     bounded = ("N_TRAIN", "N_TEST")
     metrics = TrainMetrics
     timed = SETUP | {"record": "evaluate_s"}
-    trains = True
+    trains, turns = True, "epochs"
+    phases = "forward", "backward", "step"
     free = frozenset({"SEED", "TARGET_ACCURACY"})
     main = (
         Quantity("accuracy", lambda m: m.accuracy, PERCENT, better="more", spread=True, timed=False, share_of="N_TEST"),
@@ -134,9 +134,9 @@ class Train(Kind):
         """Full steps of an epoch."""
         return constants["N_TRAIN"] // constants[BATCH]
 
-    def short(self, constants: dict[str, Any], steps: int, epochs: int) -> dict[str, Any]:
+    def short(self, constants: dict[str, Any], steps: int, turns: int) -> dict[str, Any]:
         """Parameters of a run of so few steps an epoch that hardly tests: to measure by."""
-        return {"EPOCHS": epochs, "N_TRAIN": steps * constants[BATCH], "N_TEST": 10}
+        return {"EPOCHS": turns, "N_TRAIN": steps * constants[BATCH], "N_TEST": 10}
 
     def parts(self, metrics: TrainMetrics) -> dict[str, float]:
         """Seconds of what happens until a run's second step is done; its epochs are single steps."""

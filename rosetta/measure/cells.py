@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from rosetta.figures import PERCENT, Sample, spread
-from rosetta.kinds.train import BATCH
+from rosetta.kinds.kind import BATCH
 from rosetta.records import Point
 
 PHASES = {"forward": "forward", "backward": "forward + backward", "step": "full step"}

@@ -13,8 +13,10 @@ from rosetta.options import DataOption, OutOption, results_folder
 
 app = typer.Typer(help="Measure how fast rows and this machine are; docs/performance.md says what was found.")
 
-Steps = Annotated[int, typer.Option(min=1, help="Of an epoch; a tenth of it where a step takes seconds.")]
-Epochs = Annotated[int, typer.Option(min=2, help="The first is not counted.")]
+Steps = Annotated[int, typer.Option(min=1, help="Of an epoch or a pass; a tenth of it where a step takes seconds.")]
+Epochs = Annotated[
+    int, typer.Option(min=2, help="Epochs, or passes where nothing is trained; the first is not counted.")
+]
 Repeats = Annotated[int, typer.Option(min=1, help="How often.")]
 
 
@@ -49,7 +51,7 @@ def _command(module: str, rows: bool = True) -> Callable[[Callable], Callable]:
 @app.command()
 @_command("pairs")
 def fastest(steps: Steps = 50, epochs: Epochs = 6) -> None:
-    """Every notebook's training loop against the fastest idiomatic one of its framework, an epoch each by turns."""
+    """Every notebook's loop against the fastest idiomatic one of its framework, an epoch or a pass each by turns."""
 
 
 @app.command()
@@ -128,4 +130,6 @@ def sweep(
     repeats: Annotated[int, typer.Option(min=1, help="How often: the mean and the spread of so many.")] = 5,
     plot: Annotated[bool, typer.Option("--plot", help="Draw the picture, too.")] = False,
 ) -> None:
-    """Time forward, forward and backward, and the whole training step for numbers of threads and along the task's axes."""
+    """Time forward, forward and backward, and the whole training step for numbers of threads and along the task's axes.
+
+    Of a task that trains nothing, passes."""

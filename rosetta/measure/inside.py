@@ -1,4 +1,4 @@
-"""What runs in a framework's own process: ``python inside.py turns|phases SCRIPT [JSON]``. Python 3.6, standard library alone.
+"""What runs in a framework's own process: ``python inside.py epochs|passes|phases SCRIPT [JSON]``. Python 3.6, standard library alone.
 
 Lines for whoever started it go to standard output and begin with MARK; what the script prints itself is in between.
 """
@@ -23,7 +23,7 @@ def wait():
         os._exit(0)
 
 
-def turns(script, options):
+def epochs(script, options):
     """Train, but wait for one's turn before every epoch; tell each epoch's seconds and loss."""
     from common.record import EpochLog
 
@@ -42,6 +42,23 @@ def turns(script, options):
 
     EpochLog.__init__, EpochLog.epoch = start, epoch
     runpy.run_path(script, run_name="__main__")
+
+
+def passes(script, options):
+    """Run forward, but wait for one's turn before every pass; tell each pass's seconds and the mean of what it computed.
+
+    The script has run both of its own passes then, which compile and warm up, and has left ``predict()``, which is one.
+    """
+    from common.passes import PassLog
+
+    PassLog.latency = lambda log, call: None
+    predict = runpy.run_path(script, run_name="__main__")["predict"]
+    tell({"ready": True})
+    while True:
+        wait()
+        started = time.perf_counter()
+        outputs = predict()
+        tell({"seconds": time.perf_counter() - started, "mean output": float(outputs.mean())})
 
 
 def phases(script, options):
@@ -76,4 +93,4 @@ def _timed(left, phase, batch, steps):
 if __name__ == "__main__":
     sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
     todo, script, options = sys.argv[1:]
-    {"turns": turns, "phases": phases}[todo](script, json.loads(options))
+    {"epochs": epochs, "passes": passes, "phases": phases}[todo](script, json.loads(options))

@@ -9,7 +9,7 @@ from common.record import PATTERN
 from rosetta import files
 from rosetta.errors import RosettaError
 from rosetta.files import Strict
-from rosetta.kinds.train import BATCH
+from rosetta.kinds.kind import BATCH
 from rosetta.measure import cells, scripts
 from rosetta.measure.options import RowOptions
 from rosetta.measure.rows import Measuring

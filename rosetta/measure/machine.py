@@ -10,7 +10,7 @@ import numpy as np
 from rosetta import catalog, data
 from rosetta.errors import RosettaError
 from rosetta.figures import spread
-from rosetta.kinds.train import BATCH
+from rosetta.kinds.kind import BATCH
 from rosetta.measure import keep
 from rosetta.measure.turns import by_turns, timed
 from rosetta.options import results_folder

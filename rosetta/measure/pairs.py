@@ -1,10 +1,10 @@
-"""Two scripts that train by turns, an epoch each, on the same processors: what one gains over the other, in one run."""
+"""Two scripts that compute by turns, an epoch or a pass each, on the same processors: what one gains over the other, in one run."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 
-from rosetta.kinds.train import BATCH
+from rosetta.kinds.kind import BATCH
 from rosetta.measure import cells, scripts
 from rosetta.measure.options import RowOptions
 from rosetta.measure.process import Process
@@ -38,39 +38,40 @@ def _measure(
     options: RowOptions,
     what: str,
     steps: int,
-    epochs: int,
+    turns: int,
     change: Callable[[Plan], Changes],
     variables: dict[str, str],
 ) -> int:
-    """Let every notebook train by turns with itself, changed or with other variables; the first epoch, which compiles and warms
-    up, does not count."""
-    bench = Measuring(options)
+    """Let every notebook compute by turns with itself, changed or with other variables; the first turn, which may still compile
+    and warm up, does not count."""
+    bench = Measuring(options, "turns")
 
     def work(planned: Plan) -> Iterator[list[Point]]:
         size, code = planned.constants, scripts.cells(planned.row.notebook)
         with bench.scripts(planned, code, scripts.changed(code, change(planned))) as (own, other):
             other = replace(other, variables=other.variables | variables)
-            both = alternate((own, other), bench.slot, size["EPOCHS"])
-        steps, points = -(-size["N_TRAIN"] // size[BATCH]), []
+            both = alternate((own, other), planned.kind.turns, bench.slot, turns)
+        steps, points = planned.kind.steps(size), []
         for program, messages in zip((NOTEBOOK, what), both):
             at, counted = {"program": program, BATCH: size[BATCH], "steps": steps}, messages[1:]
-            points.append(Point(at=at, values=[epoch["seconds"] / steps for epoch in counted]))
-            points.append(Point(at=at, values=[epoch["loss"] for epoch in counted], unit="loss"))
+            points.append(Point(at=at, values=[turn["seconds"] / steps for turn in counted]))
+            evidence = next(name for name in counted[0] if name != "seconds")  # that it computed
+            points.append(Point(at=at, values=[turn[evidence] for turn in counted], unit=evidence))
         yield points
 
-    plans = [bench.short(row, steps, epochs) for row in bench.rows]
+    plans = [bench.short(row, steps, turns) for row in bench.rows]
     return bench.each(what, HEADING, plans, work, lambda points: cells.line(cells.pair(points), 26), variables)
 
 
-def alternate(both: tuple[Script, Script], slot: Slot, epochs: int) -> tuple[list[dict], list[dict]]:
-    """What both scripts tell of their epochs. They begin a round by turns, so that neither is always the first."""
+def alternate(both: tuple[Script, Script], todo: str, slot: Slot, turns: int) -> tuple[list[dict], list[dict]]:
+    """What both scripts tell of their turns. todo: the function of ``inside`` that gives them turns. They begin a round by turns, so that neither is always the first."""
     done: tuple[list[dict], list[dict]] = ([], [])
-    turns = []
+    at_work = []
     with ExitStack() as stack:
         for script in both:
-            turns.append(stack.enter_context(Process(script, slot, "turns", {})).turns())
-            next(turns[-1])  # it is about to train, and is stopped before the other one starts
-        for number in range(epochs):
+            at_work.append(stack.enter_context(Process(script, slot, todo, {})).turns())
+            next(at_work[-1])  # it is about to begin, and is stopped before the other one starts
+        for number in range(turns):
             for which in (0, 1) if number % 2 == 0 else (1, 0):
-                done[which].append(next(turns[which]))
+                done[which].append(next(at_work[which]))
     return done

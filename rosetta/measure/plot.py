@@ -12,7 +12,7 @@ from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from rosetta import files
 from rosetta.catalog import Catalog
-from rosetta.kinds.train import BATCH
+from rosetta.kinds.kind import BATCH
 from rosetta.measure.cells import PHASES, timed
 from rosetta.measure.tables import picture_file
 from rosetta.records import Point, Record
@@ -53,7 +53,12 @@ def draw(rows: dict[str, list[Point]]) -> str:
             Line2D([], [], color=f"C{place}", label=f"{number} thread{'' if number == 1 else 's'}")
             for place, number in enumerate(threads)
         ]
-        keys += [Line2D([], [], color="grey", linestyle=STROKES[phase], label=PHASES[phase]) for phase in PHASES]
+        measured = {point.at["phase"] for points in rows.values() for point in points}
+        keys += [
+            Line2D([], [], color="grey", linestyle=stroke, label=PHASES[phase])
+            for phase, stroke in STROKES.items()
+            if phase in measured
+        ]
         figure.legend(handles=keys, loc="outside upper left", ncols=len(keys), frameon=False)
         text = StringIO()
         figure.savefig(text, format="svg", metadata={"Date": None})

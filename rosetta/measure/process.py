@@ -59,7 +59,7 @@ class Process(subprocess.Popen):
             self.signal(signal.SIGCONT)
             self.stdin.write("\n")  # it waits for a line
             self.stdin.flush()
-        raise RosettaError("the script ended before its training did")
+        raise RosettaError("the script ended before its turns did")
 
     def signal(self, number: int) -> None:
         """To the process and all that it has started."""

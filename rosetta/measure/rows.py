@@ -10,6 +10,7 @@ from typing import Any
 from rosetta import catalog, data, plan, records
 from rosetta.catalog import Catalog, Row
 from rosetta.errors import RosettaError, Unavailable
+from rosetta.kinds.kind import BATCH
 from rosetta.measure import keep, scripts, tables
 from rosetta.measure.options import RowOptions
 from rosetta.options import results_folder
@@ -23,34 +24,40 @@ from rosetta.terminal import Console
 
 
 class Measuring:
-    """The rows to measure, and where. Raises RosettaError for a named row that does not train."""
+    """The rows to measure, and where. Raises RosettaError for a named row of a kind that has not what is measured.
 
-    def __init__(self, options: RowOptions):
+    has: the attribute of a kind that says whether it has.
+    """
+
+    def __init__(self, options: RowOptions, has: str = "trains"):
         self.options, self.catalog = options, catalog.load()
         self.kernels = kernels.chosen(options.python or [], options.build or [])
         self.slot = devices.timed(options.gpus, threads=None)[0]
         self.results = results_folder(options.out)
         self.console = Console()
         chosen = self.catalog.select(options.names or [], options.task)
-        self.rows = [row for row in chosen if self.catalog.kind(row).trains]
+        self.rows = [row for row in chosen if getattr(self.catalog.kind(row), has)]
         if options.names and len(self.rows) < len(chosen):
             other = next(row for row in chosen if row not in self.rows)
-            raise RosettaError(f"{other.full_name} does not train: only rows of tasks that train are measured so")
+            raise RosettaError(
+                f"{other.full_name} is of kind {self.catalog.kind(other).name}, which is not measured so"
+            )
 
     def slow(self, row: Row) -> bool:
-        """Whether a step takes seconds here."""
-        return row.facts.slow_on_cpu is not None and not self.slot.on_gpu
+        """Whether a step takes seconds here, by the row's cost."""
+        batch = self.catalog.task(row.task).constants()[BATCH]
+        return row.facts.cost.item_ms * batch >= 1000 and not self.slot.on_gpu
 
     def plan(self, row: Row, overrides: dict[str, Any]) -> Plan:
         gpu, synthetic = self.slot.on_gpu, self.options.synthetic
         return plan.make(self.catalog, [row], UNTIMED, overrides, gpu=gpu, synthetic=synthetic)[0]
 
-    def short(self, row: Row, steps: int, epochs: int) -> Plan:
-        """A run of a few steps an epoch; a tenth of them where a step takes seconds."""
+    def short(self, row: Row, steps: int, turns: int) -> Plan:
+        """A run of a few steps a turn; a tenth of them where a step takes seconds."""
         task = self.catalog.task(row.task)
         kind, constants = task.kind, task.constants()
         steps = max(steps // 10, 1) if self.slow(row) else steps
-        return self.plan(row, kind.short(constants, min(steps, kind.steps(constants)), epochs))
+        return self.plan(row, kind.short(constants, min(steps, kind.steps(constants)), turns))
 
     @contextmanager
     def scripts(self, planned: Plan, *codes: dict[str, str]) -> Iterator[list[scripts.Script]]:

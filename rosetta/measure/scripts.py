@@ -17,9 +17,8 @@ from rosetta.run.devices import Slot
 from rosetta.run.kernels import Kernels, thread_variables
 
 Edit = tuple[str, str, str]  # role of a cell, what stands there, what is to stand there
-PROGRAMS = (
-    ROOT / "programs"
-)  # below it WHAT/FRAMEWORK.py, and WHAT/TASK/FRAMEWORK.py where a program names something of its task
+# Below it WHAT/FRAMEWORK.py, and WHAT/TASK/FRAMEWORK.py where a program names something of its task
+PROGRAMS = ROOT / "programs"
 MARK = re.compile(r"^# %% (after )?(\w+)$", re.MULTILINE)
 
 

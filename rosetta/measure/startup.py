@@ -38,7 +38,7 @@ def startup(options: RowOptions, repeats: int) -> int:
         starts = [_parts(bench, planned) for _ in range(repeats)]
         yield [Point(at={"part": part}, values=[parts[part] for parts in starts]) for part in starts[0]]
 
-    plans = [bench.short(row, steps=1, epochs=3) for row in bench.rows]
+    plans = [bench.short(row, steps=1, turns=3) for row in bench.rows]
     heading = cells.line(cells.PARTS.values(), 16)
     return bench.each(STARTUP, heading, plans, work, lambda points: cells.line(cells.start(points), 16))
 

@@ -1,17 +1,17 @@
-"""How long the phases of a training step take, for numbers of threads and along the task's axes.
+"""How long the phases of a training step take, or a batch of a pass, for numbers of threads and along the task's axes.
 
 The protocol of the benchmarks of 2016 and 2017: warm-up excluded, many steps, repeated; forward, forward and backward, the whole step.
 """
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
-from itertools import product
+from itertools import islice, product
 from math import ceil
 
 from rosetta.catalog import Row
 from rosetta.extras import needs_extra
 from rosetta.figures import clock
-from rosetta.kinds.train import BATCH
+from rosetta.kinds.kind import BATCH, Kind
 from rosetta.measure import cells, scripts
 from rosetta.measure.cells import PHASES, milliseconds
 from rosetta.measure.options import RowOptions
@@ -26,6 +26,7 @@ from rosetta.run.devices import Slot
 NAME, WHAT = "sweep", "phases"
 SLOW_BATCH = 64  # the largest batch of a row that takes seconds a step
 WARM_UP = 3  # steps that are not timed
+OWN_PASSES = 2  # of a notebook, which are not timed either
 
 
 @dataclass(frozen=True)
@@ -46,10 +47,12 @@ class Protocol:
         """The parameters of each process; one measures all batch sizes."""
         return [dict(zip(self.axes, values)) for values in product(*self.axes.values())]
 
-    def estimate_s(self, row: Row) -> float:
+    def estimate_s(self, row: Row, kind: Kind) -> float:
         """Seconds of a row with one number of threads, by its cost on 2 cores: the phases together are two steps."""
-        examples, cost = sum(self.batch_sizes) * (self.steps * self.repeats + WARM_UP), row.facts.cost
-        return len(self.places()) * (cost.start_s + 2 * examples * cost.item_ms / 1000)
+        cost, examples, starts = row.facts.cost, 2 * sum(self.batch_sizes) * (self.steps * self.repeats + WARM_UP), 1
+        if not kind.trains:
+            examples, starts = sum(self.batch_sizes) * self.steps * (OWN_PASSES + self.repeats), len(self.batch_sizes)
+        return len(self.places()) * (starts * cost.start_s + examples * cost.item_ms / 1000)
 
 
 def usual_threads() -> list[int]:
@@ -66,7 +69,7 @@ def sweep(
         with needs_extra("sweep --plot"):
             from rosetta.measure import plot as drawing
     asked, given = numbers("--threads", threads) if threads else usual_threads(), axes(axis or [])
-    bench = Measuring(options)
+    bench = Measuring(options, "phases")
     slots = [devices.timed(options.gpus, number)[0] for number in asked]
     protocols, plans = {}, []
     for row in bench.rows:
@@ -79,15 +82,18 @@ def sweep(
         protocol = Protocol(sizes, along, steps, repeats)
         protocols[row.full_name] = protocol = protocol.fewer() if bench.slow(row) else protocol
         constants = {BATCH: max(protocol.batch_sizes)}
-        plans.append(bench.plan(row, constants | task.kind.short(constants, steps=1, epochs=1)))
+        plans.append(bench.plan(row, constants | task.kind.short(constants, steps=1, turns=1)))
     if not bench.slot.on_gpu:
-        total_s = len(slots) * sum(protocols[row.full_name].estimate_s(row) for row in bench.rows)
+        total_s = len(slots) * sum(
+            protocols[row.full_name].estimate_s(row, bench.catalog.kind(row)) for row in bench.rows
+        )
         bench.console.say(f"about {clock(total_s)}")
 
     def work(planned: Plan) -> Iterator[list[Point]]:
         protocol = protocols[planned.row.full_name]
+        points_of = parts if planned.kind.trains else passes
         for slot, place in product(slots, protocol.places()):
-            yield from parts(bench, bench.plan(planned.row, planned.changed | place), slot, protocol, place)
+            yield from points_of(bench, bench.plan(planned.row, planned.changed | place), slot, protocol, place)
 
     heading = f"{'threads':>8}{'batch':>7}" + cells.line((f"{title}, ms" for title in PHASES.values()), 24)
     return bench.each(NAME, heading, plans, work, _line, draw=drawing.write if plot else None)
@@ -107,6 +113,21 @@ def parts(bench: Measuring, planned: Plan, slot: Slot, protocol: Protocol, place
     with scripted as (script,), Process(script, slot, "phases", asked) as process:
         for message in process.messages():
             yield points(slot.threads, protocol.steps, place, message)
+
+
+def passes(bench: Measuring, planned: Plan, slot: Slot, protocol: Protocol, place: dict) -> Iterator[list[Point]]:
+    """The points of a row with so many threads, a process for each batch size: networks may be compiled for theirs."""
+    code = scripts.cells(planned.row.notebook)
+    for size in protocol.batch_sizes:
+        of_size = place | {BATCH: size}
+        sized = bench.plan(planned.row, of_size | planned.kind.short(of_size, protocol.steps, turns=1))
+        with bench.scripts(sized, code) as (script,), Process(script, slot, planned.kind.turns, {}) as process:
+            _, *told = islice(process.turns(), 1 + protocol.repeats)
+        at = {"threads": slot.threads, **of_size, "phase": "forward", "steps": protocol.steps}
+        yield [
+            Point(at=at, values=[turn["seconds"] / protocol.steps for turn in told]),
+            Point(at=at, values=[told[-1]["mean output"]], unit="mean output"),  # evidence that it computed
+        ]
 
 
 def points(threads: int, steps: int, place: dict, message: dict) -> list[Point]:

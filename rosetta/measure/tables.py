@@ -10,7 +10,8 @@ from rosetta import blocks, files, markdown, records
 from rosetta.catalog import Catalog
 from rosetta.errors import RosettaError
 from rosetta.figures import spread
-from rosetta.kinds.train import BATCH
+from rosetta.kinds import KINDS
+from rosetta.kinds.kind import BATCH
 from rosetta.measure import cells, keep, scripts
 from rosetta.measure.cells import PARTS, PHASES, milliseconds
 from rosetta.paths import RESULTS, ROOT, portable
@@ -67,7 +68,8 @@ def _words(group: Group, *parts: str) -> str:
 def _epochs(group: Group) -> str:
     points = [point for record in group for point in cells.timed(record.points)]
     counts = sorted({(point.at["steps"], len(point.values)) for point in points})
-    epochs = ", ".join(f"{number} epochs of {steps} steps" for steps, number in counts)
+    turns = KINDS[group[0].kind].turns
+    epochs = ", ".join(f"{number} {turns} of {steps} steps" for steps, number in counts)
     return _words(group, f"{epochs} after a first that is not counted")
 
 
@@ -182,19 +184,21 @@ class Tables:
 
     def _unwritten(self, what: str, group: Group) -> Group:
         """Records without points, of rows that were not measured because their framework has no program for it."""
+        if what not in PROGRAMS or what == "sweep" and not KINDS[group[0].kind].trains:  # passes take no program
+            return []
         measured = {record.full_name for record in group}
         rows = [row for row in self.catalog.rows(group[0].task) if row.full_name not in measured]
         return [
             group[0].model_copy(update=row.model_dump(include={"framework", "variant", "title"}) | {"points": []})
             for row in rows
-            if what in PROGRAMS and not scripts.program(PROGRAMS[what], row).is_file()
+            if not scripts.program(PROGRAMS[what], row).is_file()
         ]
 
     def _limits(self, task: Task, group: Group) -> list[str]:
         """Where a step's time goes with all processors, beside what these do in a plain matrix product."""
         batch, machine = task.constants()[BATCH], group[0].machine
         floor = [each for each in keep.machines("floor", self.results) if each.machine.name == machine.name]
-        flop = task.step_flop(batch)
+        flop = task.kind.trains and task.step_flop(batch)
         if not floor or not flop:
             return []
         (product,), most, body = floor[0].points, max(_threads(group, batch), default=0), []
@@ -221,13 +225,14 @@ class Tables:
         for record in group:
             for place, points in groupby(sorted(cells.timed(record.points), key=_place), key=_place):
                 phases, at = {point.at["phase"]: point for point in points}, dict(place)
-                step = phases["step"]
+                step = phases[task.kind.phases[-1]]
                 others = [markdown.escape(f"{name.lower()} {value}") for name, value in cells.others(at).items()]
                 title = " ".join([_title(record), *others])
-                times = [milliseconds(phases[phase]) for phase in PHASES]
+                times = [milliseconds(phases[phase]) for phase in task.kind.phases]
                 rate, protocol = f"{at[BATCH] / step.sample.mean:.0f}", f"{len(step.values)} x {step.at['steps']}"
                 body.append([title, str(at["threads"]), str(at[BATCH]), *times, rate, protocol])
-        heading = ["row", "threads", "batch", *(f"{title}, ms" for title in PHASES.values()), "examples/s", "protocol"]
+        times = (f"{PHASES[phase]}, ms" for phase in task.kind.phases)
+        heading = ["row", "threads", "batch", *times, "examples/s", "protocol"]
         words = "Mean ± standard deviation; *protocol*: repeats x steps. " + _words(group)
         picture = picture_file(self.results, group[0].machine.name, task)
         address = markdown.address(picture, self.results)
@@ -249,27 +254,27 @@ def _points_of(where: str) -> Iterator[None]:
 def _sweep(task: Task, group: Group) -> list[str]:
     """Milliseconds of each phase at the task's own batch size, for every number of threads."""
     batch = task.constants()[BATCH]
-    threads, body, counts = _threads(group, batch), [], set()
+    threads, known, body, counts = _threads(group, batch), task.kind.phases, [], set()
     if not threads:
         return []
     for record in group:
         by_threads = [_phases(record, number, batch) for number in threads]
         if not record.points:
-            body.append([_title(record), UNWRITTEN, *[""] * (len(threads) * len(PHASES))])
+            body.append([_title(record), UNWRITTEN, *[""] * (len(threads) * len(known))])
         if not any(by_threads):
             continue
-        figures = [milliseconds(phases[phase]) if phases else "" for phases in by_threads for phase in PHASES]
-        steps = [phases["step"] for phases in by_threads if phases]
+        figures = [milliseconds(phases[phase]) if phases else "" for phases in by_threads for phase in known]
+        steps = [phases[known[-1]] for phases in by_threads if phases]
         complete = len(threads) > 1 and by_threads[0] and by_threads[-1]
         gain = f"{steps[0].sample.mean / steps[-1].sample.mean:.2f}" if complete else ""
         body.append([_title(record), *figures, gain])
         counts |= {(step.at["steps"], len(step.values)) for step in steps}
-    heading = ["", *(f"{title}, ms, {_count(number)}" for number in threads for title in PHASES.values()), "gain"]
+    heading = ["", *(f"{PHASES[phase]}, ms, {_count(number)}" for number in threads for phase in known), "gain"]
     protocol = ", ".join(f"{repeats} times {steps} steps" for steps, repeats in sorted(counts))
     words = _words(
         group,
         f"batch {batch}, {protocol}, mean ± standard deviation",
-        f"*gain*: of the step, from {_count(threads[0])} to {threads[-1]}",
+        f"*gain*: of the {'step' if task.kind.trains else 'pass'}, from {_count(threads[0])} to {threads[-1]}",
     )
     return [markdown.table(heading, body), words]
 

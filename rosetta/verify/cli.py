@@ -13,10 +13,12 @@ from rosetta.options import (
     Names,
     OutOption,
     PythonOption,
+    SetOption,
     SyntheticOption,
     TaskOption,
     TestOption,
     TrainOption,
+    constants,
     results_folder,
 )
 
@@ -52,17 +54,19 @@ def crossload(
     synthetic: SyntheticOption = False,
     train_size: TrainOption = None,
     test_size: TestOption = None,
+    set_: SetOption = None,
     out: OutOption = None,
     python: PythonOption = None,
     build: BuildOption = None,
     gpus: GpusOption = None,
     jobs: JobsOption = None,
 ) -> None:
-    """Let rows of a task evaluate each other's trained weights, all by all."""
+    """Let rows of a task compute with the same weights, and compare: those that train evaluate each other's, all by all."""
     from rosetta.verify import command
 
     options = command.Options(task, data_dir, synthetic, out, python or [], build or [], gpus, jobs)
     sizes = {"N_TRAIN": train_size, "N_TEST": test_size}
+    given = {name: size for name, size in sizes.items() if size is not None} | constants(set_ or [])
     raise typer.Exit(
-        lock.alone("crossload", lambda: command.crossload(names or [], sizes, options), results_folder(out))
+        lock.alone("crossload", lambda: command.crossload(names or [], given, options), results_folder(out))
     )

@@ -4,6 +4,8 @@ import os
 import random
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 from rich.table import Table
 from rich.text import Text
@@ -22,7 +24,7 @@ from rosetta.verify.conformance import Conformance
 from rosetta.verify.diagnosis import causes
 from rosetta.verify.kinds import proof
 from rosetta.verify.logs import LoggingKernels
-from rosetta.verify.probes import Bench
+from rosetta.verify.probes import Bench, Reference
 
 
 @dataclass(frozen=True)
@@ -62,15 +64,16 @@ def verify(names: list[str], options: Options, every: bool = False, drawn: int =
     if kept:
         first = min(found.verified for found in kept.values())
         since = f" ({len(kept)} unchanged since {first:%Y-%m-%d}, {len(due)} verified now)"
-    on = "SYNTHETIC" if options.synthetic else "real"
-    setting.note(f"{passed} of {len(setting.rows)} rows pass all levels{since} on {on} data{written}")
+    has_data = any(task.data for task in setting.tasks.values())
+    on = f" on {'SYNTHETIC' if options.synthetic else 'real'} data" if has_data else ""
+    setting.note(f"{passed} of {len(setting.rows)} rows pass all levels{since}{on}{written}")
     return 0 if all(found.passed or found.skipped and not names for found in verified.values()) else 1
 
 
-def crossload(names: list[str], sizes: dict[str, int | None], options: Options) -> int:
-    """Let the rows evaluate each other's weights and keep the matrix. Exit code 0 only if they agree.
+def crossload(names: list[str], given: dict[str, Any], options: Options) -> int:
+    """Let the rows compute with the same weights and keep how they agree. Exit code 0 only if they do.
 
-    sizes: N_TRAIN and N_TEST where the user gave them.
+    given: parameters that the user has set.
     """
     setting = Setting(names, options)
     if len(setting.tasks) > 1:
@@ -78,17 +81,17 @@ def crossload(names: list[str], sizes: dict[str, int | None], options: Options) 
     if len(setting.rows) < 2:
         raise RosettaError("crossload needs two rows or more")
     (task,) = setting.tasks.values()
-    if not task.kind.trains:
-        raise RosettaError(f"{task.key} is of kind {task.kind.name}: its rows train no weights to be exchanged")
-    given = {name: size for name, size in sizes.items() if size is not None}
+    crossing = cross.of(task.kind_name)
+    if not crossing:
+        raise RosettaError(f"{task.key} is of kind {task.kind.name}: its rows have no weights to be exchanged")
     plan.check(given, task)
-    setting.of_one_network()
-    matrix = cross.make(setting.rows, task, setting.bench, setting.note, synthetic=options.synthetic, sizes=given)
-    setting.reports[task.key].matrix = matrix
+    reference = setting.of_one_network(crossing)
+    crossed = crossing.make(setting.rows, reference, setting.bench, setting.note, given)
+    setting.reports[task.key].cross(crossed)
     conformance.write(setting.reports[task.key], setting.results, task.key)
-    agree = "all agree" if matrix.passed else "NOT all agree"
+    agree = "all agree" if crossed.passed else "NOT all agree"
     setting.note(f"{agree}; {setting.page(task.key)}")
-    return 0 if matrix.passed else 1
+    return 0 if crossed.passed else 1
 
 
 class Setting:
@@ -125,14 +128,15 @@ class Setting:
             log.unlink(missing_ok=True)
         return row, found
 
-    def of_one_network(self) -> None:
-        """Raises RosettaError where the flavours of rows differ in more than training."""
+    def of_one_network(self, crossing: ModuleType) -> Reference:
+        """The reference of the rows. Raises RosettaError where their flavours compute different things from the same weights."""
         first_of = {row.facts.flavour: row for row in reversed(self.rows)}
         first, *others = sorted(first_of.values(), key=self.rows.index)
         for row in others:
-            if not cross.same_network(*(self.references[one.task, one.facts.flavour] for one in (first, row))):
+            if not crossing.same_network(*(self.references[one.task, one.facts.flavour] for one in (first, row))):
                 ways = " and ".join(f"{one.name} ({one.facts.flavour})" for one in (first, row))
                 raise RosettaError(f"{ways} compute different networks from the same weights: name rows of one")
+        return self.references[first.task, first.facts.flavour]
 
     def unchanged(self, drawn: int) -> dict[str, Conformance]:
         """The rows that have passed as they are today, by their full names, without some that are drawn at random.

@@ -13,7 +13,8 @@ from rosetta.naming import Named
 from rosetta.records import Commit, Machine
 from rosetta.run.child import told
 from rosetta.verify import replay
-from rosetta.verify.cross import Matrix
+from rosetta.verify.cross.infer import Agreement
+from rosetta.verify.cross.train import Matrix
 from rosetta.verify.kinds import proof
 from rosetta.verify.levels import Finding
 from rosetta.verify.probes import Outputs, Prober, Reference
@@ -51,15 +52,23 @@ class Conformance(Named, Strict):
 
 
 class Report(Strict):
-    """Everything that was verified of a task, by row, and the matrix of the weights that its rows evaluated."""
+    """Everything that was verified of a task, by row; the matrix of the weights that its rows evaluated, or what they agree in."""
 
     version: Literal[SCHEMA] = Field(SCHEMA, alias="schema")
     rows: list[Conformance] = []
     matrix: Matrix | None = None
+    agreements: list[Agreement] = []  # one for each way of the user to give inputs
 
     def add(self, new: Conformance) -> None:
         """A row that is verified again takes the place of what was there."""
         self.rows = [old for old in self.rows if old.name != new.name] + [new]
+
+    def cross(self, new: Matrix | Agreement) -> None:
+        """What is crossed again likewise."""
+        if isinstance(new, Matrix):
+            self.matrix = new
+        else:
+            self.agreements = [old for old in self.agreements if old.own != new.own] + [new]
 
 
 def verify(row: Row, probe: Prober, reference: Reference, digest: str, gpu: bool) -> Conformance:
@@ -88,7 +97,7 @@ def verify(row: Row, probe: Prober, reference: Reference, digest: str, gpu: bool
 def _diagnosis(findings: list[Finding], left: list[Outputs], reference: Reference, row: Row) -> dict[int, str]:
     """Never at the cost of the proof: a notebook may leave numbers that nobody has thought of."""
     failed = [finding.level for finding in findings if not finding.passed]
-    if not failed or not reference.task.kind.trains:
+    if not failed:
         return {}
     try:
         return replay.of(findings, left, reference, row)

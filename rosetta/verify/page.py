@@ -7,7 +7,8 @@ from rosetta.catalog import Catalog, Row
 from rosetta.markdown import escape, link, table
 from rosetta.paths import ROOT
 from rosetta.run.kernels import Kernels
-from rosetta.verify import conformance, cross, digest
+from rosetta.tasks import Task
+from rosetta.verify import conformance, digest
 from rosetta.verify.conformance import Conformance, Report
 from rosetta.verify.diagnosis import Cause, causes
 from rosetta.verify.kinds import proof
@@ -50,22 +51,24 @@ def page(catalog: Catalog, task: str, results: Path, kernels: Kernels | None = N
         f"# Conformance: {known.title}",
         INTRODUCTION.format(task=task, levels=link(LEVELS, results / "conformance")),
     ]
-    parts += _verified(known.kind.name, lines, len(rows)) if lines else ["Nothing is verified yet."]
-    if report.matrix:
-        parts += cross.section(report.matrix, {row.name: escape(row.title) for row in rows})
+    parts += _verified(known, lines, len(rows)) if lines else ["Nothing is verified yet."]
+    for crossed in filter(None, (report.matrix, *report.agreements)):
+        parts += crossed.section({row.name: escape(row.title) for row in rows})
     return "\n\n".join(part.strip("\n") for part in parts) + "\n"
 
 
-def _verified(kind: str, lines: list[Line], expected: int) -> list[str]:
-    proven = proof(kind)
-    shown = columns(kind, lines)
+def _verified(task: Task, lines: list[Line], expected: int) -> list[str]:
+    proven = proof(task.kind_name)
+    shown = columns(task.kind_name, lines)
     tolerances = ", ".join(
         f"{quantity} {proven.TOLERANCES[quantity]:g}{UNITS.get(quantity, '')}" for _, quantity in shown if quantity
     )
     passed = sum(line.passed for _, line in lines)
     return [
-        f"**{passed} of {expected} rows pass all {len(proven.LEVELS)} levels**, {_data(lines)}.",
-        table(["framework", *headings(kind, shown)], [[_title(*line), *cells(shown, *line)] for line in lines]),
+        f"**{passed} of {expected} rows pass all {len(proven.LEVELS)} levels**, {_data(task, lines)}.",
+        table(
+            ["framework", *headings(task.kind_name, shown)], [[_title(*line), *cells(shown, *line)] for line in lines]
+        ),
         f"Tolerances: {tolerances}.",
         *_looser(lines),
         *_failures(lines, proven.LEVELS),
@@ -113,7 +116,9 @@ def _cell(finding: Finding | None, quantity: str | None, row: Row, otherwise: st
     return text if value <= finding.tolerances[quantity] else f"**{text}**"
 
 
-def _data(lines: list[Line]) -> str:
+def _data(task: Task, lines: list[Line]) -> str:
+    if task.data is None:
+        return "on inputs that the task makes itself"
     synthetic = sum(line.synthetic for _, line in lines)
     share = "" if synthetic == len(lines) else f" ({synthetic} of {len(lines)} rows)"
     return f"on SYNTHETIC data{share}" if synthetic else "on real data"

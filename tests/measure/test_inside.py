@@ -22,6 +22,20 @@ def value(loss): calls.append("value"); return str(loss)
 """
 
 
+PASSES = """
+import numpy as np
+from common.passes import PassLog
+outputs = np.zeros((2, 3), np.float32)
+def predict():
+    outputs[:] += 1
+    return outputs
+log = PassLog()
+for _ in range(2):
+    log.done(predict())
+log.latency(predict)
+"""
+
+
 @pytest.fixture
 def told(capsys):
     """The facts that were told since the last time."""
@@ -64,10 +78,29 @@ def test_training_waits_for_its_turn(tmp_path, monkeypatch, told):
     monkeypatch.setattr(EpochLog, "__init__", EpochLog.__init__)  # they are the test's again afterwards
     monkeypatch.setattr(EpochLog, "epoch", EpochLog.epoch)
     monkeypatch.setattr(inside, "wait", lambda: waits.append(told()))
-    inside.turns(str(script), {})
+    inside.epochs(str(script), {})
     (ready,), (first,), (second,) = waits
     assert ready == {"ready": True} and (first["loss"], second["loss"]) == (2.5, 1.5)
     assert set(first) == {"seconds", "loss"} and 0 <= second["seconds"] < 60
+
+
+def test_passes_wait_for_their_turns(tmp_path, monkeypatch, told, clock):
+    from common.passes import PassLog
+
+    script, waits = tmp_path / "script.py", []
+    script.write_text(PASSES)
+    monkeypatch.setattr(PassLog, "latency", PassLog.latency)  # it is the test's again afterwards
+
+    def wait():
+        waits.append(told())
+        if len(waits) == 3:
+            raise EOFError
+
+    monkeypatch.setattr(inside, "wait", wait)
+    with pytest.raises(EOFError):
+        inside.passes(str(script), {})
+    assert waits[0] == [{"ready": True}], "the script's own passes are not told, and a single input is not timed"
+    assert waits[1:] == [[{"seconds": 1.0, "mean output": mean}] for mean in (3.0, 4.0)]
 
 
 @pytest.mark.parametrize("processors", [None, (0, 2)])
@@ -79,9 +112,9 @@ def test_script_gets_its_own_variables_folder_and_processors(tmp_path, monkeypat
     monkeypatch.setattr(os, "sched_setaffinity", lambda *each: confined.append(each), raising=False)
     script = Script(tmp_path / "script.py", Path("python"), {"OF_THE_BUILD": "1"}, tmp_path)
     slot = Slot(record.machine, processors=processors)
-    Process(script, slot, "turns", {"a": 1})
+    Process(script, slot, "epochs", {"a": 1})
     ((command, options),) = started
-    assert command == ["python", inside.__file__, "turns", str(script.file), '{"a": 1}']
+    assert command == ["python", inside.__file__, "epochs", str(script.file), '{"a": 1}']
     assert options["env"] == script.environment(slot) and options["env"]["OF_THE_BUILD"] == "1"
     assert options["cwd"] == tmp_path and options["start_new_session"] and options["text"]
     if processors:

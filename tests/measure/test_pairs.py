@@ -50,7 +50,7 @@ def script(folder: Path, name: str, code: str, **values) -> Script:
 
 def test_one_trains_while_the_other_stands_still(tmp_path, slot):
     both = script(tmp_path, "a", TRAINING, seconds=0.05), script(tmp_path, "b", TRAINING, seconds=1.0)
-    first, second = pairs.alternate(both, slot, 3)
+    first, second = pairs.alternate(both, "epochs", slot, 3)
     assert [epoch["loss"] for epoch in first] == [epoch["loss"] for epoch in second] == [1.0, 0.5, pytest.approx(1 / 3)]
     assert all(0.05 <= epoch["seconds"] < 0.9 for epoch in first), "what the other takes is not counted"
     assert all(epoch["seconds"] >= 1.0 for epoch in second)
@@ -70,10 +70,10 @@ def test_one_trains_while_the_other_stands_still(tmp_path, slot):
 def test_what_fails_is_told_and_nothing_is_left(tmp_path, slot):
     both = script(tmp_path, "a", TRAINING, seconds=0.01), script(tmp_path, "b", "raise ValueError('no such layer')")
     with pytest.raises(RosettaError, match="its process failed: ValueError: no such layer"):
-        pairs.alternate(both, slot, 3)
+        pairs.alternate(both, "epochs", slot, 3)
     short = script(tmp_path, "c", "print('done')")
-    with pytest.raises(RosettaError, match="the script ended before its training did"):
-        pairs.alternate((short, short), slot, 3)
+    with pytest.raises(RosettaError, match="the script ended before its turns did"):
+        pairs.alternate((short, short), "epochs", slot, 3)
     assert not [child for child in psutil.Process().children() if str(tmp_path) in " ".join(child.cmdline())]
 
 

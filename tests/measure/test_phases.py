@@ -8,7 +8,7 @@ import pytest
 from rosetta.batch.workers import Workers
 from rosetta.catalog import Row
 from rosetta.errors import RosettaError, Unavailable
-from rosetta.kinds.train import BATCH
+from rosetta.kinds.kind import BATCH
 from rosetta.measure import sweep
 from rosetta.measure.options import RowOptions
 from rosetta.measure.rows import Measuring

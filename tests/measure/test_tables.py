@@ -7,7 +7,7 @@ import pytest
 
 from rosetta import blocks, catalog, files
 from rosetta.errors import RosettaError
-from rosetta.kinds.train import BATCH
+from rosetta.kinds.kind import BATCH
 from rosetta.measure import cells, keep, lessons, scripts, sweep
 from rosetta.measure.tables import Tables
 from rosetta.records import Dataset, Notebook, Point, Record

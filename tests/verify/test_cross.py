@@ -2,12 +2,15 @@
 
 from datetime import UTC, datetime
 
+import numpy as np
 import pytest
 
 from rosetta import catalog
 from rosetta.errors import RosettaError
 from rosetta.records import Commit, Machine
-from rosetta.verify import command, cross, train
+from rosetta.verify import command, infer, train
+from rosetta.verify.cross import infer as alike
+from rosetta.verify.cross import train as cross
 
 MACHINE = Machine(name="test-machine", cpu="a CPU", cores=2, memory=8 * 1024**3, os="an OS", gpus=[])
 
@@ -41,7 +44,7 @@ def matrix(**changed) -> cross.Matrix:
 def test_agreement(changed, agree):
     found = matrix(**changed)
     assert found.passed == agree
-    text = "\n".join(cross.section(found, {}))
+    text = "\n".join(found.section({}))
     assert ("All agree." in text) == agree and ("**They do not agree**" in text) != agree
 
 
@@ -53,6 +56,62 @@ def test_flavours_of_one_network():
         for flavour in ("reset_after", "reset_after, epsilon hat", "reset_before")
     )
     assert cross.same_network(own, adam) and not cross.same_network(own, before)
+
+
+def agreement(outputs: list, own=()) -> alike.Agreement:
+    rows = [f"row {number}" for number in range(len(outputs))]
+    none = [[None] * len(rows) for _ in rows]
+    made, commit = datetime(2026, 11, 23, tzinfo=UTC), Commit()
+    found = alike.Agreement(
+        made=made,
+        commit=commit,
+        machine=MACHINE,
+        own=list(own),
+        inputs=4,
+        rows=rows,
+        apart=none,
+        others=[line[:] for line in none],
+        ties=[None] * len(rows),
+    )
+    alike._compare(found, outputs)
+    return found
+
+
+PLACES = np.array([[0.0, 0], [0, 1], [5, 0], [5, 2]])  # the nearest of each: 1, 0, 3, 2
+
+
+@pytest.mark.parametrize(
+    "change, own, agree, said",
+    [
+        (0, (), True, ("All agree.", "Allowed is 0.0001")),
+        (PLACES * 1e-5, (), True, ("| row 0 | 0e+00 |",)),
+        (PLACES * 1e-2, (), False, ("**They do not agree**",)),
+        (PLACES * 1e-2, ("IMAGES",), True, ("of the same `IMAGES`", "## The same outputs, IMAGES")),
+        ([[0, 0], [0, 5], [0, 0], [0, 0]], ("IMAGES",), False, ("**They do not agree**",)),  # [0, 6] is far from [0, 0]
+    ],
+)
+def test_outputs_agree(change, own, agree, said):
+    found = agreement([PLACES, PLACES + change], own)
+    text = "\n".join(found.section({}))
+    assert found.passed == agree and all(part in text for part in said), text
+
+
+def test_nearest_ones_that_are_as_near_are_ties():
+    found = agreement([np.array([[0.0], [1], [2]]), np.array([[0.0], [1.00001], [2]])], ("IMAGES",))
+    assert found.ties == [1, 1] and found.others == [[0, 0], [0, 0]] and found.passed
+
+
+def test_row_that_failed_is_no_agreement():
+    found = agreement([PLACES, None])
+    assert not found.passed and "failed" in "\n".join(found.section({}))
+
+
+def test_flavours_that_differ_in_biases_alone():
+    task = catalog.load().task("resnet50_features")
+    plain, biased, other = (
+        infer.Reference(task, flavour, synthetic=True) for flavour in ("v1", "v1, biases of 1x1", "v1.5")
+    )
+    assert alike.same_network(plain, biased) and not alike.same_network(plain, other)
 
 
 def test_rows_of_two_networks_are_refused(tmp_path):

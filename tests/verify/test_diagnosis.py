@@ -197,6 +197,6 @@ def test_order_of_the_test_examples(reference, line, said):
 
 def test_labels_of_the_test_alone():
     y = np.arange(100) % 10
-    said = replay._relabelled(np.eye(10)[(y + 1) % 10], y, 1.0, known)
+    said = replay.train._relabelled(np.eye(10)[(y + 1) % 10], y, 1.0, known)
     assert said == "the accuracy is that of labels off by one"
-    assert replay._relabelled(np.eye(10)[y], y, 0.5, known) is None
+    assert replay.train._relabelled(np.eye(10)[y], y, 0.5, known) is None

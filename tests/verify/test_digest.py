@@ -42,7 +42,7 @@ REST = {
     "report": ("rosetta/report/tables.py", "", "# a word\n"),
     "runner": ("rosetta/run/execute.py", "", "# a word\n"),
     "page of the conformance": ("rosetta/verify/page.py", "", "# a word\n"),
-    "another kind": ("rosetta/verify/infer.py", "BATCHES = 4, 2", "BATCHES = 4, 3"),
+    "another kind": ("rosetta/verify/infer.py", "N_INPUTS = 4, 10", "N_INPUTS = 4, 11"),
     "another task": ("common/reference/toy_infer.py", "np.maximum", "np.minimum"),
     "words of the task": ("notebooks/toy_train/task.toml", 'title = "toy_train"', 'title = "A toy"'),
     "estimate": ("notebooks/toy_train/task.toml", "start_s = 1", "start_s = 2"),

@@ -10,16 +10,21 @@ from rosetta.batch.workers import Workers
 from rosetta.measure import scripts
 from rosetta.run import devices
 from rosetta.run.kernels import Kernels
-from rosetta.verify import order, replay, train
+from rosetta.verify import infer, order, replay, train
+from rosetta.verify.kinds import proof
 from rosetta.verify.levels import Finding
 from rosetta.verify.probes import Bench
-from rosetta.verify.train import TOLERANCES, USUAL, Reference, Size
-from tests.verify import imdb_mutations, mutations
+from rosetta.verify.train import TOLERANCES, USUAL, Size
+from tests.verify import imdb_mutations, mutations, resnet_mutations
 from tests.verify.copies import Copy, copied
 from tests.verify.mutations import NOTEBOOKS, Mutation
 
 KNOWN = catalog.load()
-PLANTED = {"cifar10_cnn": mutations.MUTATIONS, "imdb_gru": imdb_mutations.MUTATIONS}
+PLANTED = {
+    "cifar10_cnn": mutations.MUTATIONS,
+    "imdb_gru": imdb_mutations.MUTATIONS,
+    "resnet50_features": resnet_mutations.MUTATIONS,
+}
 SMALL = Size(n_test=20, drop_steps=50, n_drop_test=20)  # is enough for the other mistakes
 OF_BATCHES = ("last test batch dropped", "outputs of a recorded step read late")  # need as many test batches as usual
 TEST = "test_mistake_fails_its_level_and_is_named"
@@ -49,14 +54,15 @@ def findings(request, tmp_path_factory) -> dict[Case, tuple[list[Finding], dict[
     cases = [(params["task"], params["name"], params["mistake"]) for params in asked]
     for task, name, _ in cases:
         flavour = KNOWN.select([name], task)[0].facts.flavour
-        references[task, name] = Reference(KNOWN.task(task), flavour, synthetic)
+        known = KNOWN.task(task)
+        references[task, name] = proof(known.kind_name).Reference(known, flavour, synthetic)
 
     def judge(case: Case):
         task, name, mistake = case
         mutant, reference = plant(case, tmp_path_factory.mktemp("mutant")), references[task, name]
         probe = bench.prober(mutant, reference.task, synthetic)
         size = USUAL if mistake in OF_BATCHES else SMALL
-        outputs, found = _judged(PLANTED[task][mistake], probe, reference, size)
+        outputs, found = _judged(PLANTED[task][mistake], mutant, probe, reference, size)
         if outputs.skipped:
             return case, outputs.error
         return case, (found, replay.of(found, [outputs], reference, mutant))
@@ -64,8 +70,11 @@ def findings(request, tmp_path_factory) -> dict[Case, tuple[list[Finding], dict[
     return dict(bench.workers.each(judge, cases))
 
 
-def _judged(mutation: Mutation, probe, reference: Reference, size: Size):
+def _judged(mutation: Mutation, mutant: Copy, probe, reference, size: Size):
     """One probe is enough to see a mistake: what it left, and what its levels found."""
+    if not reference.task.kind.trains:
+        found, outputs = infer.judge(mutant, probe, reference, gpu=False)
+        return outputs, found
     if mutation.level == 5 and not reference.drops:
         outputs = order.shuffled(probe, reference, size.n_drop_test)
         return outputs, train.of_shuffled(outputs, reference, TOLERANCES)

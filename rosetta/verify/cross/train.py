@@ -4,6 +4,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +13,6 @@ from rosetta import markdown
 from rosetta.catalog import Row
 from rosetta.files import Strict
 from rosetta.records import Commit, Machine
-from rosetta.tasks import Task
 from rosetta.verify.probes import Bench, Outputs
 from rosetta.verify.train import BATCH, Reference
 
@@ -50,6 +50,27 @@ class Matrix(Strict):
             max(hits) - min(hits) <= ties for hits, ties in zip(self.hits, self.ties)
         )
 
+    def section(self, titles: dict[str, str]) -> list[str]:
+        """The matrix as a section of the conformance page. titles: of the rows, by name."""
+        names = [titles.get(name, name) for name in self.rows]
+        body = []
+        for name, hits, others, ties in zip(names, self.hits, self.others, self.ties):
+            failed = None in others
+            body.append(
+                [name, *map(_count, hits), "" if failed else _count(max(others)), "" if ties is None else _count(ties)]
+            )
+        verdict = "All agree" if self.passed else "**They do not agree**"
+        examples = f"{self.n_test:,} {'SYNTHETIC ' if self.synthetic else ''}test examples"
+        text = (
+            f"Each line has the weights that one framework trained ({self.training['EPOCHS']} epochs of "
+            f"{self.training['N_TRAIN']:,} examples), evaluated by every framework: how many of {examples} each classifies rightly. "
+            "*In another class* are examples that some framework puts elsewhere than the one that trained the weights does. Ties are "
+            f"left out there: their two likeliest classes differ by less than {TIE:g}. {verdict}. "
+            f"{self.machine.name}, {self.made:%Y-%m-%d}, commit {self.commit}."
+        )
+        table = markdown.table(["trained by / evaluated by", *names, "in another class", "ties"], body)
+        return ["## Cross-loading", text, table, *map(markdown.escape, self.errors)]
+
 
 def same_network(one: Reference, other: Reference) -> bool:
     """Whether both flavours compute the same probabilities from the same weights: they differ in nothing but training."""
@@ -60,20 +81,18 @@ def same_network(one: Reference, other: Reference) -> bool:
 
 
 def make(
-    rows: list[Row], task: Task, bench: Bench, note: Callable[[str], None], *, synthetic: bool, sizes: dict[str, int]
+    rows: list[Row], reference: Reference, bench: Bench, note: Callable[[str], None], given: dict[str, Any]
 ) -> Matrix:
-    """Train every row, then let every row evaluate the weights of all. ``note`` is called with a line as each run ends.
-
-    sizes: N_TRAIN and N_TEST where they are not the usual ones.
-    """
-    constants = task.constants()
-    n_test = sizes.get("N_TEST", constants["N_TEST"])
+    """Train every row, then let every row evaluate the weights of all."""
+    task, synthetic = reference.task, reference.synthetic
+    usual = task.constants()
+    n_test, n_train = given.get("N_TEST", usual["N_TEST"]), given.get("N_TRAIN", min(N_TRAIN, usual["N_TRAIN"]))
     matrix = Matrix(
         made=datetime.now(UTC).replace(microsecond=0),
         commit=Commit(),
         machine=bench.workers.slots[0].machine,
         synthetic=synthetic,
-        training={"EPOCHS": EPOCHS, "N_TRAIN": sizes.get("N_TRAIN", min(N_TRAIN, constants["N_TRAIN"]))},
+        training={"EPOCHS": EPOCHS, "N_TRAIN": n_train},
         n_test=n_test,
         rows=[row.name for row in rows],
         hits=[[None] * len(rows) for _ in rows],
@@ -116,25 +135,3 @@ def make(
 
 def _count(examples: int | None) -> str:
     return "failed" if examples is None else f"{examples:,}"
-
-
-def section(matrix: Matrix, titles: dict[str, str]) -> list[str]:
-    """The matrix as a section of the conformance page. titles: of the rows, by name."""
-    names = [titles.get(name, name) for name in matrix.rows]
-    body = []
-    for name, hits, others, ties in zip(names, matrix.hits, matrix.others, matrix.ties):
-        failed = None in others
-        body.append(
-            [name, *map(_count, hits), "" if failed else _count(max(others)), "" if ties is None else _count(ties)]
-        )
-    verdict = "All agree" if matrix.passed else "**They do not agree**"
-    examples = f"{matrix.n_test:,} {'SYNTHETIC ' if matrix.synthetic else ''}test examples"
-    text = (
-        f"Each line has the weights that one framework trained ({matrix.training['EPOCHS']} epochs of "
-        f"{matrix.training['N_TRAIN']:,} examples), evaluated by every framework: how many of {examples} each classifies rightly. "
-        "*In another class* are examples that some framework puts elsewhere than the one that trained the weights does. Ties are "
-        f"left out there: their two likeliest classes differ by less than {TIE:g}. {verdict}. "
-        f"{matrix.machine.name}, {matrix.made:%Y-%m-%d}, commit {matrix.commit}."
-    )
-    table = markdown.table(["trained by / evaluated by", *names, "in another class", "ties"], body)
-    return ["## Cross-loading", text, table, *map(markdown.escape, matrix.errors)]

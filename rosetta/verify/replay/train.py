@@ -1,19 +1,13 @@
-"""Replays a task's known mistakes in the place of its reference, on what the two runs of kind ``train`` have left.
+"""Replays of kind ``train``, on what the two runs of a row have left.
 
-``common/reference/<task>_mistakes.py`` holds them, where a task has any, in dicts (of what its ``of(flavour)`` returns, where the task has
-flavours). A key says in plain words what is done; its value
-offers what the level needs: FORWARD ``probabilities(weights, x)``, TRAINING ``train(weights, batches, constants)`` (and ``labels(y)``
-where it changes these), DROPOUT ``dropout_losses(weights, x, y, passes, rng)``, TESTED ``probabilities(weights, x, rng)``, INITIAL
-``undo(name, array)`` (what makes right initial weights of wrong ones). SIZES maps a number of values
-that an error may tell, in place of SIZE, to a mistake.
+The values of known mistakes offer what the level needs: FORWARD ``probabilities(weights, x)``, TRAINING ``train(weights, batches,
+constants)`` (and ``labels(y)`` where it changes these), DROPOUT ``dropout_losses(weights, x, y, passes, rng)``, TESTED
+``probabilities(weights, x, rng)``, INITIAL ``undo(name, array)`` (what makes right initial weights of wrong ones).
 Replays compute in float32, on few examples: they are compared with what failed.
 """
 
-import importlib
-import importlib.util
 from collections.abc import Iterator
 from functools import cache, lru_cache
-from types import SimpleNamespace
 
 import numpy as np
 
@@ -22,6 +16,7 @@ from rosetta.verify import levels, train
 from rosetta.verify.diagnosis import CERTAIN, GUESS, NO_GUESS, Replay, misplaced, named, spoken_of, transposed
 from rosetta.verify.levels import Finding, Judge
 from rosetta.verify.probes import Outputs
+from rosetta.verify.replay import mistakes
 from rosetta.verify.train import STEPS, Reference
 
 LOOKED_AT, EXAMPLES = 100, 16  # of the test: of the first so many those that are off most
@@ -36,9 +31,7 @@ Weights = dict[str, np.ndarray]
 def of(findings: list[Finding], left: list[Outputs], reference: Reference, row: Row) -> dict[int, str]:
     """What is known of the failed levels: level -> sentence. left: what the two runs of the row have left, or the first alone."""
     failed = {finding.level: finding for finding in findings if not finding.passed}
-    if not failed:
-        return {}
-    known, trained, dropped = _mistakes(reference), left[0], left[:2][-1]
+    known, trained, dropped = mistakes.known(reference), left[0], left[:2][-1]
     tolerances = levels.tolerances(train.TOLERANCES, reference.task, row)
     if trained.weights is None:
         said = spoken_of(trained.error or "", known.SIZES, known.SIZE, train.BATCH)
@@ -57,18 +50,6 @@ def of(findings: list[Finding], left: list[Outputs], reference: Reference, row: 
         replays = _initial(dropped.weights, reference, tolerances, known)
         about[2] = named(failed[2], replays, guess=NO_GUESS)
     return {level: said for level, said in sorted(about.items()) if said}
-
-
-NOTHING = {"FORWARD": {}, "TRAINING": {}, "DROPOUT": {}, "TESTED": {}, "INITIAL": {}, "SIZES": {}, "SIZE": 1}
-
-
-@cache
-def _mistakes(reference: Reference) -> SimpleNamespace:
-    name = f"common.reference.{reference.task.key}_mistakes"
-    known = importlib.import_module(name) if importlib.util.find_spec(name) else SimpleNamespace()
-    if hasattr(known, "of"):
-        known = known.of(reference.flavour)
-    return SimpleNamespace(**NOTHING | vars(known))
 
 
 def _same_outputs(forward: Finding | None) -> bool:
@@ -166,7 +147,7 @@ def _start(reference: Reference) -> tuple[Weights, tuple[np.ndarray, np.ndarray]
 @cache  # it does not depend on the row
 def _replayed(reference: Reference, name: str, constants: tuple, steps: int) -> tuple[Weights, list[float]]:
     start, batch = _start(reference)
-    return _mistakes(reference).TRAINING[name].train(start, [batch] * steps, dict(constants))
+    return mistakes.known(reference).TRAINING[name].train(start, [batch] * steps, dict(constants))
 
 
 # ---- Level 5
