@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict
 from common.record import SAVE_TO, TEST_EACH_EPOCH
 from rosetta import contract, files
 from rosetta.catalog import Catalog, Row
-from rosetta.errors import unknown
+from rosetta.errors import RosettaError, unknown
 from rosetta.kinds import KINDS, Kind
 from rosetta.parameters import TOLD
 from rosetta.paths import COMMON, DATA, SYNTHETIC
@@ -139,7 +139,7 @@ def make(
         capped = slow is not None and not gpu and preset != UNTIMED
         used = UNTIMED if capped else preset
         constants = task.constants()
-        check(overrides, task)
+        overrides = given(overrides, task)
         first = overrides.get("SEED", constants["SEED"])
         changed = {name: value for name, value in overrides.items() if name != "SEED"} | (slot or {})
         refused = contract.refusal(row.notebook, task.kind)
@@ -167,9 +167,17 @@ def make(
     return plans
 
 
-def check(overrides: dict[str, Any], task: Task) -> None:
-    """Raises RosettaError for a parameter that the task does not have, of another type, or a size that there is not."""
-    task.fit(overrides, task.key)
+def given(overrides: dict[str, Any], task: Task) -> dict[str, Any]:
+    """The parameters that the user has set, as runs take them: notebooks run in folders of their own, so paths are absolute.
+
+    Raises RosettaError for one that the task does not have, of another type, a size that there is not or a path to nothing.
+    """
+    task.fit(overrides, task.key, dict.fromkeys(task.paths))
+    paths = {name: Path(str(value)).expanduser() for name, value in overrides.items() if name in task.paths}
+    for name, path in paths.items():
+        if not path.exists():
+            raise RosettaError(f"{task.key}: {name} is a file or a folder, and there is no {path}")
+    return overrides | {name: str(path.absolute()) for name, path in paths.items()}
 
 
 def cheapest_first(plans: list[Plan], earlier: list[Record]) -> list[tuple[Plan, float]]:

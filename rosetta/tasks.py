@@ -130,6 +130,11 @@ class Task(Strict):
         parameters.check(constants, constants | self.kind.constants, module)
         return constants
 
+    @property
+    def paths(self) -> list[str]:
+        """The shared constants that name a file or a folder that a run may be given: None in the params module."""
+        return [name for name, value in vars(self.params).items() if name.isupper() and value is None]
+
     def examine(self) -> None:
         """Raises RosettaError where the file sets a parameter that there is not or that does not fit, or names no metric."""
         given = {f"presets.{name}": values for name, values in self.presets.items()}

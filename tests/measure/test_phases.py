@@ -31,7 +31,7 @@ def measured(request) -> dict[str, list[Point] | RosettaError]:
 
     def measure(row: Row) -> tuple[str, list[Point] | RosettaError]:
         task = MEASURING.catalog.task(row.task)
-        plan = MEASURING.plan(row, task.kind.short(task.constants(), steps=1, epochs=1) | {"LR": 0.05})
+        plan = MEASURING.plan(row, task.kind.short(task.constants(), steps=1, turns=1) | {"LR": 0.05})
         plan.parameters.update(task.without_chance)
         with workers.share() as slot:
             try:
