@@ -4,7 +4,10 @@ import math
 
 import pytest
 
+from rosetta import plan, tasks
+from rosetta.errors import RosettaError
 from rosetta.parameters import fits
+from rosetta.paths import NOTEBOOKS
 
 
 @pytest.mark.parametrize(
@@ -22,3 +25,15 @@ from rosetta.parameters import fits
 def test_value_has_the_type_of_the_usual_one_and_is_in_its_range(usual, right, wrong):
     assert [value for value in right if not fits(value, usual)] == []
     assert [value for value in wrong if fits(value, usual)] == []
+
+
+def test_a_path_is_absolute_and_leads_somewhere(tmp_path, monkeypatch):
+    """Notebooks run in folders of their own: a name that is relative to the user's folder would lead nowhere there."""
+    task = tasks.load(NOTEBOOKS / "resnet50_features")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "photos").mkdir()
+    assert plan.given({"IMAGES": "photos", "BATCHSIZE": 8}, task) == {"IMAGES": str(tmp_path / "photos"), "BATCHSIZE": 8}
+    with pytest.raises(RosettaError, match="IMAGES is a file or a folder, and there is no nowhere$"):
+        plan.given({"IMAGES": "nowhere"}, task)
+    with pytest.raises(RosettaError, match="there is no 5$"):
+        plan.given({"INITIAL_WEIGHTS": 5}, task)
