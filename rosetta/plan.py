@@ -139,7 +139,7 @@ def make(
         capped = slow is not None and not gpu and preset != UNTIMED
         used = UNTIMED if capped else preset
         constants = task.constants()
-        overrides = given(overrides, task)
+        overrides = checked(overrides, task)
         first = overrides.get("SEED", constants["SEED"])
         changed = {name: value for name, value in overrides.items() if name != "SEED"} | (slot or {})
         refused = contract.refusal(row.notebook, task.kind)
@@ -167,7 +167,7 @@ def make(
     return plans
 
 
-def given(overrides: dict[str, Any], task: Task) -> dict[str, Any]:
+def checked(overrides: dict[str, Any], task: Task) -> dict[str, Any]:
     """The parameters that the user has set, as runs take them: notebooks run in folders of their own, so paths are absolute.
 
     Raises RosettaError for one that the task does not have, of another type, a size that there is not or a path to nothing.

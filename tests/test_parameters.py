@@ -32,8 +32,11 @@ def test_a_path_is_absolute_and_leads_somewhere(tmp_path, monkeypatch):
     task = tasks.load(NOTEBOOKS / "resnet50_features")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "photos").mkdir()
-    assert plan.given({"IMAGES": "photos", "BATCHSIZE": 8}, task) == {"IMAGES": str(tmp_path / "photos"), "BATCHSIZE": 8}
+    assert plan.checked({"IMAGES": "photos", "BATCHSIZE": 8}, task) == {
+        "IMAGES": str(tmp_path / "photos"),
+        "BATCHSIZE": 8,
+    }
     with pytest.raises(RosettaError, match="IMAGES is a file or a folder, and there is no nowhere$"):
-        plan.given({"IMAGES": "nowhere"}, task)
+        plan.checked({"IMAGES": "nowhere"}, task)
     with pytest.raises(RosettaError, match="there is no 5$"):
-        plan.given({"INITIAL_WEIGHTS": 5}, task)
+        plan.checked({"INITIAL_WEIGHTS": 5}, task)

@@ -18,7 +18,7 @@ from rosetta.measure.options import RowOptions
 from rosetta.measure.process import Process
 from rosetta.measure.rows import Measuring
 from rosetta.options import axes, numbers
-from rosetta.plan import Plan, check
+from rosetta.plan import Plan, checked
 from rosetta.records import Point
 from rosetta.run import devices, machine
 from rosetta.run.devices import Slot
@@ -77,7 +77,7 @@ def sweep(
         along = task.sweep | given
         for name, values in along.items():
             for value in values:
-                check({name: value}, task)
+                checked({name: value}, task)
         sizes = along.pop(BATCH, [task.constants()[BATCH]])
         protocol = Protocol(sizes, along, steps, repeats)
         protocols[row.full_name] = protocol = protocol.fewer() if bench.slow(row) else protocol

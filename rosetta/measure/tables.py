@@ -31,7 +31,7 @@ HEADINGS = {
 }
 
 PROGRAMS = {"fastest": "fastest", "sweep": "phases"}  # by measurement: below programs/, a file each framework may have
-UNWRITTEN = "not written"
+OF_POINTS = {"limits": "sweep", "points": "sweep"}  # tables that show another measurement's points again
 
 Group = list[Record]  # of one machine, task and setting, in the catalog's order
 Make = Callable[[Task, Group], list[str]]  # a table and the words below it; nothing where nothing is known
@@ -83,8 +83,7 @@ def _lines(heading: list[str], lines: Callable[[list[Point]], list[list[str]]], 
     """A table of the same columns whatever the task. heading: after the row's title. lines: of a record. words: below it."""
 
     def make(task: Task, group: Group) -> list[str]:
-        unwritten = [[UNWRITTEN, *[""] * (len(heading) - 1)]]
-        body = [[_title(each), *line] for each in group for line in (lines(each.points) if each.points else unwritten)]
+        body = [[_title(each), *line] for each in group for line in lines(each.points)]
         return [markdown.table(["", *heading], body), words(group)]
 
     return make
@@ -133,7 +132,7 @@ class Tables:
         """By the name of the block."""
         made = {name: partial(self._table, name) for name in OF_ROWS | OF_MACHINES}
         for name, make in {"limits": self._limits, "sweep": _sweep, "points": self._points}.items():
-            made[name] = partial(self._of_rows, "sweep", make)
+            made[name] = partial(self._of_rows, name, make)
         return made
 
     def write(self) -> list[Path]:
@@ -168,31 +167,27 @@ class Tables:
 
     def _of_rows(self, what: str, make: Make) -> str:
         """A table for each machine, task and setting."""
-        chosen = [record for record in self._records if record.preset == what]
+        chosen = [record for record in self._records if record.preset == OF_POINTS.get(what, what)]
         several, parts = len({record.task for record in chosen}) > 1, []
         for (_, key, _), members in groupby(chosen, key=_setting):
             group, task = list(members), self.catalog.task(key)
-            group += self._unwritten(what, group)
             with _points_of(f"{records.path(group[0], self.results).parent}/"):
                 made = make(task, group)
             if made and several:
                 parts.append(f"**{task.title}**")
             if made and group[0].changed:
                 parts.append(_given(group[0].changed) + ":")
-            parts += made
+            parts += [*made, *(self._unwritten(what, group) if made else [])]
         return "\n\n".join(parts)
 
-    def _unwritten(self, what: str, group: Group) -> Group:
-        """Records without points, of rows that were not measured because their framework has no program for it."""
+    def _unwritten(self, what: str, group: Group) -> list[str]:
+        """A sentence on the rows that were not measured because their framework has no program for it."""
         if what not in PROGRAMS or what == "sweep" and not KINDS[group[0].kind].trains:  # passes take no program
             return []
         measured = {record.full_name for record in group}
         rows = [row for row in self.catalog.rows(group[0].task) if row.full_name not in measured]
-        return [
-            group[0].model_copy(update=row.model_dump(include={"framework", "variant", "title"}) | {"points": []})
-            for row in rows
-            if not scripts.program(PROGRAMS[what], row).is_file()
-        ]
+        titles = [row.title for row in rows if not scripts.program(PROGRAMS[what], row).is_file()]
+        return [markdown.wrapped(f"No program is written for: {markdown.escape('; '.join(titles))}.")] if titles else []
 
     def _limits(self, task: Task, group: Group) -> list[str]:
         """Where a step's time goes with all processors, beside what these do in a plain matrix product."""
@@ -259,8 +254,6 @@ def _sweep(task: Task, group: Group) -> list[str]:
         return []
     for record in group:
         by_threads = [_phases(record, number, batch) for number in threads]
-        if not record.points:
-            body.append([_title(record), UNWRITTEN, *[""] * (len(threads) * len(known))])
         if not any(by_threads):
             continue
         figures = [milliseconds(phases[phase]) if phases else "" for phases in by_threads for phase in known]

@@ -84,7 +84,7 @@ def crossload(names: list[str], given: dict[str, Any], options: Options) -> int:
     crossing = cross.of(task.kind_name)
     if not crossing:
         raise RosettaError(f"{task.key} is of kind {task.kind.name}: its rows have no weights to be exchanged")
-    given = plan.given(given, task)
+    given = plan.checked(given, task)
     reference = setting.of_one_network(crossing)
     crossed = crossing.make(setting.rows, reference, setting.bench, setting.note, given)
     setting.reports[task.key].cross(crossed)
