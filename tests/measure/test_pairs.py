@@ -48,6 +48,15 @@ def script(folder: Path, name: str, code: str, **values) -> Script:
     return Script(file, Path(sys.executable), {"PYTHONDONTWRITEBYTECODE": "1"}, folder)
 
 
+def test_a_time_without_a_result_is_none(tmp_path, slot):
+    of_nothing = script(
+        tmp_path, "nothing", "from rosetta.measure import inside; inside.tell({{'seconds': 1, 'loss': float('nan')}})"
+    )
+    with Process(of_nothing, slot, "epochs", {}) as process:
+        with pytest.raises(RosettaError, match="it has computed NaN, so its time means nothing"):
+            list(process.messages())
+
+
 def test_one_trains_while_the_other_stands_still(tmp_path, slot):
     both = script(tmp_path, "a", TRAINING, seconds=0.05), script(tmp_path, "b", TRAINING, seconds=1.0)
     first, second = pairs.alternate(both, "epochs", slot, 3)
