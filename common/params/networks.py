@@ -175,14 +175,14 @@ def resnet(blocks):
 def densenet121():
     """Huang et al., 2016: each layer sees what all layers of its block have made."""
     layers, channels = [Conv(64, 7, 2, 3, bias=False), BatchNorm(), Relu(), MaxPool(3, 2, 1)], 64
-    for number in (6, 12, 24, 16):
+    for block, number in enumerate((6, 12, 24, 16)):
+        if block:  # between two blocks: half of the channels and of the pixels a side
+            channels //= 2
+            layers += [BatchNorm(), Relu(), Conv(channels, 1, bias=False), AveragePool(2, 2)]
         for _ in range(number):
             new = [BatchNorm(), Relu(), Conv(128, 1, bias=False), BatchNorm(), Relu()]
             layers += [Concat([], new + [Conv(32, 3, padding=1, bias=False)])]
         channels += 32 * number
-        if number != 16:
-            channels //= 2
-            layers += [BatchNorm(), Relu(), Conv(channels, 1, bias=False), AveragePool(2, 2)]
     return layers + [BatchNorm(), Relu(), GlobalAveragePool(), Dense(1000)], (3, 224, 224)
 
 
