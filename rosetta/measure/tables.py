@@ -264,11 +264,11 @@ def _sweep(task: Task, group: Group) -> list[str]:
         counts |= {(step.at["steps"], len(step.values)) for step in steps}
     heading = ["", *(f"{PHASES[phase]}, ms, {_count(number)}" for number in threads for phase in known), "gain"]
     protocol = ", ".join(f"{repeats} times {steps} steps" for steps, repeats in sorted(counts))
-    words = _words(
-        group,
-        f"batch {batch}, {protocol}, mean ± standard deviation",
-        f"*gain*: of the {'step' if task.kind.trains else 'pass'}, from {_count(threads[0])} to {threads[-1]}",
-    )
+    parts = [f"batch {batch}, {protocol}, mean ± standard deviation"]
+    if len(threads) > 1:
+        unit = "step" if task.kind.trains else "pass"
+        parts.append(f"*gain*: of the {unit}, from {_count(threads[0])} to {threads[-1]}")
+    words = _words(group, *parts)
     return [markdown.table(heading, body), words]
 
 
