@@ -95,6 +95,14 @@ class Window(Layer):
         over = self.stride - 1 if self.ceil else 0
         return tuple((pixels + 2 * padding - size + over) // self.stride + 1 for pixels, size, padding in sizes)
 
+    def edges(self):
+        """((above, below), (left, right)): pixels beyond the edges that windows reach into, those that ``ceil`` adds included."""
+        sizes = zip(self.in_shape[1:], self.pixels(), pair(self.size), pair(self.padding))
+        return tuple(
+            (padding, max(0, (windows - 1) * self.stride + size - pixels - padding))
+            for pixels, windows, size, padding in sizes
+        )
+
     def shape(self):
         return (self.inputs,) + self.pixels()
 

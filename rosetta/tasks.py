@@ -46,6 +46,7 @@ class RowFacts(Strict):
     cost: Cost = Cost()
     looser: dict[str, Looser] = {}  # by quantity of the kind's levels
     flavour: str | None = None  # the published variant of a layer that the framework is bound to
+    lacks: dict[str, str] = {}  # network -> why the framework cannot have it, where a task has several
     slow_on_cpu: str | None = None  # why it runs the smoke preset at most where there is no GPU
     gpu_only: str | None = None  # why a batch leaves it out where there is no GPU, unless it is named
     feeds: Literal["resident", "prefetch", "batch"] | None = None  # how examples come to a GPU: see docs/gpu.md
@@ -152,8 +153,11 @@ class Task(Strict):
 
         where: the values stand. besides: parameters that are no constants.
         """
-        constants = self.constants()
+        constants, choices = self.constants(), getattr(self.params, "CHOICES", {})
         parameters.check(values, constants | (besides or {}), where)
+        for name in values.keys() & choices:
+            if values[name] not in choices[name]:
+                raise unknown(f"{name} in {where}:", values[name], choices[name])
         for name in self.kind.bounded:
             if values.get(name, 0) > constants[name]:
                 raise RosettaError(f"{where}: {name} is {values[name]}, but there are only {constants[name]}")

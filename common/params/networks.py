@@ -1,6 +1,7 @@
-"""Constants of the task ``networks``: the networks that the benchmarks of 2016 and 2017 timed, each a list of layers.
+"""Constants of the task ``networks``: timed steps of the networks that the benchmarks of 2016 and 2017 timed, each a list of layers.
 
-``NETWORKS`` has them by name. What follows from a list, from shapes of weights to arithmetic, is in ``Network``.
+Notebooks import constants by name in their ``parameters`` cell, where papermill may override each. ``network(name)`` is a network;
+what follows from its list, from shapes of weights to arithmetic, is in ``Network``.
 """
 
 from common.layers import (
@@ -24,18 +25,39 @@ from common.layers import (
     product,
 )
 
+NETWORK = "alexnet_r"  # one of NETWORKS
+BATCHSIZE = 64
+PHASE = "step"  # "forward", as at inference; "gradient", forward and backward; "step", with the update of the weights
+WARMUP = 10  # steps that are not counted
+STEPS = 100  # that are timed at once
+REPEATS = 5  # how often
+LR = 0.001  # of SGD; small, because nothing is to be learned from one batch of noise
+MOMENTUM = 0.9
+CLIP = 5.0  # the largest norm of the gradient of ``lstm``, over all weights
+SEED = 0  # of the batch and of the weights
+INITIAL_WEIGHTS = None  # a file of canonical weights (.npz), or None
+
+# What is published of an LSTM's biases: frameworks that follow cuDNN have one for the input and one for the state. They add up
+FLAVOURS = {"one bias": 1, "two biases": 2}
+EXPECTED = {flavour: {} for flavour in FLAVOURS}
+
 
 class Network(object):
     """A list of layers, each in its place. ``parts`` are those that compute, also within branches. input_shape: of one input."""
 
     def __init__(self, layers, input_shape):
         self.input_shape, self.layers = input_shape, connect(layers, input_shape)
+        self.output_shape = self.layers[-1].out_shape
         self.parts = parts = [part for layer in self.layers for part in layer.parts()]
         self.WEIGHT_SHAPES = {part.name + "." + name: shape for part in parts for name, shape in part.weights()}
         trained = [shape for name, shape in self.WEIGHT_SHAPES.items() if "running" not in name]
         self.PARAMETERS = sum(map(product, trained))
         self.MULTIPLY_ADDS = sum(part.multiply_adds() for part in parts)
         self.ACTIVATIONS = sum(product(part.out_shape) for part in parts)  # numbers that training keeps, at the most
+        pairs = zip(self.layers, self.layers[1:])
+        # Tables of embeddings; dense weights whose inputs are a flattened image, with its shape: frameworks with channels last flatten in another order
+        self.TABLES = [part.name + ".weight" for part in parts if part.kind == "embedding"]
+        self.FLATTENED = {after.name + ".weight": one.in_shape for one, after in pairs if one.kind == "flatten"}
 
 
 def perceptron(inputs, widths):
@@ -202,3 +224,10 @@ NETWORKS = {
     "resnet152": resnet((3, 8, 36, 3)),
     "densenet121": densenet121(),
 }
+
+CHOICES = {"NETWORK": tuple(NETWORKS), "PHASE": ("forward", "gradient", "step")}  # of the constants that are texts
+
+
+def network(name):
+    """One of ``NETWORKS``."""
+    return Network(*NETWORKS[name])

@@ -5,26 +5,56 @@ Weights are a dict of arrays with the names and shapes of a network's ``WEIGHT_S
 
 import numpy as np
 
-from common.layers import pair
+from common.data import noise
+from common.layers import pair, product
 from common.params import networks as lists
+from common.reference import networks_training as training
 from common.reference.convolutional import batch_norm, conv2d
 from common.reference.layers import dense, relu
 from common.reference.recurrent import sigmoid
 
-NETWORKS = tuple(lists.NETWORKS)
+# Networks that are trained for some steps, with parameters that make these count: a change that float32 shows, a gradient to clip
+TRAINED = {
+    "fcn_r": {"LR": 0.1},
+    "alexnet_r": {"LR": 0.01},
+    "resnet56": {"LR": 0.1},
+    "lstm": {"LR": 1.0, "CLIP": 0.05},
+}
 
 
-def network(name):
-    return Network(*lists.NETWORKS[name])
+class of(object):
+    """The task as frameworks of this flavour have it."""
+
+    NETWORKS, TRAINED = tuple(lists.NETWORKS), TRAINED
+
+    def __init__(self, flavour):
+        self.biases = lists.FLAVOURS[flavour]
+
+    def network(self, name):
+        return Network(name, self.biases)
 
 
 class Network(lists.Network):
-    """A list of layers that computes."""
+    """One of the networks, which computes. biases: of an LSTM; all but the first are not in WEIGHT_SHAPES, since they add up."""
+
+    def __init__(self, name, biases=1):
+        lists.Network.__init__(self, *lists.NETWORKS[name])
+        self.name, self.copies = name, {part.name + ".bias": biases for part in self.parts if part.kind == "lstm"}
+        self.PARAMETERS += sum((n - 1) * product(self.WEIGHT_SHAPES[bias]) for bias, n in self.copies.items())
+
+    # ---- [data] A batch of noise
+
+    def inputs(self, n, synthetic):
+        return noise.batch(self, n)[0]
+
+    # ---- [model] Layers, one after the other or side by side
 
     def outputs(self, weights, x):
         """Images (n, channels, height, width) or words (n, words) -> logits (n, classes) or (n, words, classes), one by one to save
         memory."""
         return np.concatenate([run(self.layers, weights, one[None]) for one in x])
+
+    # ---- [weights] Drawn weights that keep activations in range
 
     def initial_weights(self, seed):
         """Weights and statistics, float64. Batch norm about keeps the size of activations, and makes what is added to a shortcut
@@ -37,6 +67,13 @@ class Network(lists.Network):
                 weights[part.name + ".weight"] *= np.sqrt(weights[part.name + ".running_var"])
                 weights[part.name + ".weight"] *= 0.2 if part.name in added else 1
         return weights
+
+    # ---- [step] Forward, backward and update
+
+    def trained(self, weights, n, steps, constants, synthetic):
+        """The weights after so many steps on the same batch of n, and the loss before the last update."""
+        x, y = noise.batch(self, n)
+        return training.steps(self, weights, x.astype(np.float64) if x.dtype.kind == "f" else x, y, steps, constants)
 
 
 def drawn(name, shape, rng):
@@ -70,13 +107,15 @@ def conv(layer, x, weight, bias=0):
 
 def windows(layer, x, outside):
     """The pixels of each window, (pixels, n, channels, height, width). outside: what stands beyond the edges."""
-    edges, (high, wide) = [(0, 0), (0, 0)], layer.out_shape[1:]
-    places = zip(layer.in_shape[1:], layer.out_shape[1:], pair(layer.size), pair(layer.padding))
-    for pixels, windows_, size, padding in places:
-        edges.append((padding, max(0, (windows_ - 1) * layer.stride + size - pixels - padding)))
-    padded = np.pad(x, edges, mode="constant", constant_values=outside)
-    places, step = np.ndindex(*pair(layer.size)), layer.stride
-    return np.stack([padded[:, :, i : i + step * high : step, j : j + step * wide : step] for i, j in places])
+    padded = np.pad(x, ((0, 0), (0, 0)) + layer.edges(), mode="constant", constant_values=outside)
+    return np.stack([padded[place] for place in places(layer)])
+
+
+def places(layer):
+    """For each pixel of a window: the slice of all padded images where it lies, over all windows."""
+    step, (high, wide) = layer.stride, layer.out_shape[1:]
+    for i, j in np.ndindex(*pair(layer.size)):
+        yield Ellipsis, slice(i, i + step * high, step), slice(j, j + step * wide, step)
 
 
 def max_pool(layer, x):
@@ -99,17 +138,21 @@ def pad_channels(layer, x):
     return np.pad(x, ((0, 0), (0, layer.channels - layer.inputs), (0, 0), (0, 0)), mode="constant")
 
 
-def lstm(layer, x, weight_ih, weight_hh, bias):
-    """h = o tanh(c), c = f c + i g (Hochreiter and Schmidhuber, 1997, with the forget gate of Gers et al., 2000)."""
-    n, words, _ = x.shape
-    h, c = np.zeros((2, n, layer.units), x.dtype)
-    states = np.empty((n, words, layer.units), x.dtype)
-    for t in range(words):
-        gates = np.matmul(x[:, t], weight_ih.T) + np.matmul(h, weight_hh.T) + bias
-        i, f, g, o = np.split(gates, 4, axis=1)
-        c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
-        h = states[:, t] = sigmoid(o) * np.tanh(c)
-    return states
+def lstm_states(layer, x, weight_ih, weight_hh, bias):
+    """h = o tanh(c), c = f c + i g (Hochreiter and Schmidhuber, 1997, with the forget gate of Gers et al., 2000).
+
+    Returns h after every word, (n, words, units); c before each word and after the last; the gates i, f, g, o of each word.
+    """
+    h = np.zeros((len(x), layer.units), x.dtype)
+    cells, gates, states = [h], [], []
+    for t in range(x.shape[1]):
+        i, f, g, o = np.split(np.matmul(x[:, t], weight_ih.T) + np.matmul(h, weight_hh.T) + bias, 4, axis=1)
+        i, f, g, o = sigmoid(i), sigmoid(f), np.tanh(g), sigmoid(o)
+        cells.append(f * cells[-1] + i * g)
+        h = o * np.tanh(cells[-1])
+        gates.append((i, f, g, o))
+        states.append(h)
+    return np.stack(states, axis=1), cells, gates
 
 
 COMPUTE = {
@@ -125,5 +168,5 @@ COMPUTE = {
     "dense": lambda layer, x, weight, bias: dense(x, weight, bias),
     "pad_channels": pad_channels,
     "embedding": lambda layer, x, weight: weight[x],
-    "lstm": lstm,
+    "lstm": lambda layer, x, *own: lstm_states(layer, x, *own)[0],
 }

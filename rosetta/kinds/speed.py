@@ -2,14 +2,16 @@
 
 from typing import Any
 
-from rosetta.figures import MILLISECONDS, WHOLE
+from rosetta.figures import MILLISECONDS, SECONDS, WHOLE
 from rosetta.files import Count, Number, Seconds
-from rosetta.kinds.kind import BUILD, MEASURED, NETWORK, RECORD, SETUP, Kind, Metrics, Quantity, Role
+from rosetta.kinds.kind import BUILD, MEASURED, NETWORK, RECORD, SETUP, Kind, Metrics, Quantity, Role, Trouble
 
 
 class SpeedMetrics(Metrics):
-    multiply_adds: Count | None = None  # of one example's forward pass, as the notebook counts them
-    step_s: Seconds | None = None  # mean of the repeats, warm-up not counted
+    multiply_adds: Count | None = None  # of one example's forward pass, where the framework counts them
+    warm_up_s: Seconds | None = None  # the steps that are not counted: they hold loading and compiling
+    step_s: Seconds | None = None  # mean of the repeats
+    result: Number | None = None  # the mean of what the last step has computed
     examples_per_s: Number | None = None
 
 
@@ -23,10 +25,10 @@ class Speed(Kind):
         Quantity("a step", lambda m: m.step_s, MILLISECONDS, better="less", spread=True),
         Quantity("examples/s", lambda m: m.examples_per_s, WHOLE),
     )
-    details = (BUILD, *MEASURED)
+    details = (Quantity("warm-up", lambda m: m.warm_up_s, SECONDS), BUILD, *MEASURED)
 
     figures = """
-- *A step* is the mean of the repeats, after steps that are not counted.
+- *A step* is the mean of the repeats. The *warm-up* before them holds what a framework loads, compiles or tunes lazily.
 """
 
     def items(self, constants: dict[str, Any]) -> float:
@@ -40,3 +42,6 @@ class Speed(Kind):
     def complete(self, metrics: SpeedMetrics, params: dict[str, Any], marked_j: float | None) -> None:
         if metrics.step_s:
             metrics.examples_per_s = round(params["BATCHSIZE"] / metrics.step_s, 1)
+
+    def trouble(self, metrics: SpeedMetrics, params: dict[str, Any]) -> Trouble | None:
+        return Trouble("diverged", "the last step has computed no finite number") if metrics.result is None else None

@@ -3,9 +3,27 @@
 import numpy as np
 import pytest
 
-from common.layers import LSTM, AveragePool, LocalResponseNorm, MaxPool, PadChannels, connect, pair
+from common.layers import (
+    LSTM,
+    Add,
+    AveragePool,
+    BatchNorm,
+    Concat,
+    Conv,
+    Dense,
+    Embedding,
+    Flatten,
+    GlobalAveragePool,
+    LocalResponseNorm,
+    MaxPool,
+    PadChannels,
+    Relu,
+    Sigmoid,
+    connect,
+    pair,
+)
 from common.params import networks as lists
-from common.reference import networks
+from common.reference import networks, networks_training
 
 RNG = np.random.RandomState(0)
 
@@ -32,7 +50,7 @@ OTHERS = {
 
 @pytest.mark.parametrize("name", lists.NETWORKS)
 def test_counts_are_the_published_ones(name):
-    network = networks.network(name)
+    network = networks.of("one bias").network(name)
     parameters, billions = TORCHVISION.get(name) or (OTHERS[name], None)
     assert parameters == network.PARAMETERS
     assert billions is None or round(network.MULTIPLY_ADDS / 1e9, 2) == billions
@@ -40,7 +58,7 @@ def test_counts_are_the_published_ones(name):
 
 @pytest.mark.parametrize("name", ["fcn_r", "alexnet_r", "resnet56", "lstm", "googlenet"])
 def test_activations_stay_in_range(name):
-    network = networks.network(name)
+    network = networks.of("one bias").network(name)
     x = RNG.randint(10000, size=(2, 32)) if name == "lstm" else RNG.normal(size=(2,) + network.input_shape)
     y = network.outputs(network.initial_weights(seed=1), x)
     assert y.shape == (2,) + network.layers[-1].out_shape
@@ -96,6 +114,64 @@ def test_lstm_of_one_unit():
 
 def test_windows_are_as_high_and_wide_as_they_are_told():
     assert pair(3) == (3, 3) and pair((1, 7)) == (1, 7)
-    network = networks.network("inception_v3")
+    network = lists.network("inception_v3")
     kernels = {shape[2:] for shape in network.WEIGHT_SHAPES.values() if len(shape) == 4}
     assert kernels == {(1, 1), (1, 3), (3, 1), (3, 3), (5, 5), (1, 7), (7, 1)}
+
+
+CHAINS = {
+    "convolutions": (
+        [Conv(4, (3, 2), 2, (1, 0)), BatchNorm(), Relu(), LocalResponseNorm(3, 0.5, 0.75)]
+        + [Add([Conv(6, 3, 2, 1)], [PadChannels(6, 2)]), Sigmoid(), GlobalAveragePool(), Dense(3)],
+        (3, 9, 8),
+    ),
+    "windows": (
+        [AveragePool(3, 2, 1, True), MaxPool(2, 1), Concat([], [Conv(2, 1, bias=False)]), Flatten(), Dense(3)],
+        (3, 9, 8),
+    ),
+    "states": ([LSTM(3), Dense(2)], (5, 4)),
+    "words": ([Embedding(7, 3), LSTM(3)], (5,)),
+}
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_gradients_are_what_small_changes_make(name):
+    layers, shape = CHAINS[name]
+    layers = connect(layers, shape)
+    x = RNG.randint(7, size=(2,) + shape) if name == "words" else RNG.normal(size=(2,) + shape)
+    parts = [part for layer in layers for part in layer.parts()]
+    shapes = {part.name + "." + tensor: size for part in parts for tensor, size in part.weights()}
+    weights = {tensor: RNG.uniform(0.5, 1.5, size) for tensor, size in shapes.items()}
+    y, back = networks_training.traced(layers, weights, x)
+    dy = RNG.normal(size=y.shape)
+    dx, gradients = back(dy)
+
+    def rate(changed, by):
+        """Of sum(y dy), in the direction of a change of the weights or of x."""
+        ends = [networks_training.traced(layers, *changed(sign * 1e-6 * by))[0] for sign in (1, -1)]
+        return ((ends[0] - ends[1]) * dy).sum() / 2e-6
+
+    assert set(gradients) == {tensor for tensor in shapes if "running" not in tensor}
+    for tensor, gradient in gradients.items():
+        by = RNG.normal(size=gradient.shape)
+        found = rate(lambda change, tensor=tensor: (dict(weights, **{tensor: weights[tensor] + change}), x), by)
+        assert found == pytest.approx((gradient * by).sum(), rel=1e-5, abs=1e-7)
+    if dx is not None:  # numbers of words have none
+        by = RNG.normal(size=x.shape)
+        assert rate(lambda change: (weights, x + change), by) == pytest.approx((dx * by).sum(), rel=1e-5, abs=1e-7)
+
+
+def test_copies_of_a_bias_move_as_one_that_moves_twice_as_far():
+    constants = {"LR": 1.0, "MOMENTUM": 0.9, "CLIP": 1e9}
+    one, two = (networks.of(flavour).network("lstm") for flavour in ("one bias", "two biases"))
+    start = one.initial_weights(seed=1)
+    (once, _), (twice, _) = (each.trained(start, 2, 1, constants, False) for each in (one, two))
+    assert np.allclose(twice["1.bias"] - start["1.bias"], 2 * (once["1.bias"] - start["1.bias"]))
+    assert np.array_equal(twice["1.weight_hh"], once["1.weight_hh"]) and two.PARAMETERS == one.PARAMETERS + 2 * 1024
+
+
+def test_gradient_is_clipped_by_the_norm_of_all_weights():
+    network = networks.of("one bias").network("lstm")
+    start = network.initial_weights(seed=1)
+    ends, _ = network.trained(start, 2, 1, {"LR": 1.0, "MOMENTUM": 0.9, "CLIP": 0.05}, False)
+    assert np.sqrt(sum(np.sum((ends[name] - start[name]) ** 2) for name in start)) == pytest.approx(0.05)

@@ -6,8 +6,10 @@ PHASE = "forward"
 WARMUP = 2
 STEPS = 10
 REPEATS = 5
+LR = 0.1
 SEED = 0
 INITIAL_WEIGHTS = None
+CHOICES = {"NETWORK": ("narrow", "wide"), "PHASE": ("forward", "gradient", "step")}
 NETWORKS = {"narrow": (4, 8, 2), "wide": (4, 16, 16, 2)}  # numbers on the way
 
 

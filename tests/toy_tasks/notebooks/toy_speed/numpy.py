@@ -1,16 +1,15 @@
 # %% parameters
 import sys; sys.path.append("../..")
-from common.params.toy_speed import NETWORK, BATCHSIZE, PHASE, WARMUP, STEPS, REPEATS, SEED, INITIAL_WEIGHTS
+from common.params.toy_speed import (
+    NETWORK, BATCHSIZE, PHASE, WARMUP, STEPS, REPEATS, LR, SEED, INITIAL_WEIGHTS)
 
 # %% setup
-import time
-
 import numpy as np
 
 from common.data import toy
 from common.params.toy_speed import weight_shapes
-from common.record import emit, progress
-from common.weights import load_weights, save_outputs
+from common.steps import StepLog, record_steps
+from common.weights import load_weights
 
 rng = np.random.RandomState(SEED)
 
@@ -32,18 +31,26 @@ if INITIAL_WEIGHTS:
     weights = load_weights(INITIAL_WEIGHTS, weight_shapes(NETWORK))
 
 # %% step
-for _ in range(WARMUP):
-    forward(x)
-values = []
-for repeat in range(REPEATS):
-    started = time.perf_counter()
-    for _ in range(STEPS):
-        y = forward(x)
-    values.append((time.perf_counter() - started) / STEPS)
-    progress("repeat", repeat + 1, REPEATS, "%.6f s a step" % values[-1], STEPS * values[-1])
+def step(x):
+    outputs = [x]
+    for weight in weights.values():
+        outputs.append(np.maximum(outputs[-1] @ weight.T, 0))
+    loss = float(outputs[-1].mean())
+    d = np.full_like(outputs[-1], 1 / outputs[-1].size)
+    for name in reversed(list(weights)):
+        d = d * (outputs.pop() > 0)
+        d, gradient = d @ weights[name], d.T @ outputs[-1]
+        if PHASE == "step":
+            weights[name] = weights[name] - np.float32(LR) * gradient
+    return loss
+
+
+run = forward if PHASE == "forward" else step
+log = StepLog(REPEATS)
+for steps in [WARMUP] + [STEPS] * REPEATS:
+    for _ in range(steps):
+        y = run(x)
+    log.done(steps, y)
 
 # %% record
-metrics = {"parameters": multiply_adds, "multiply_adds": multiply_adds, "step_s": sum(values) / len(values)}
-point = {"at": {"network": NETWORK, "phase": PHASE, "batch": BATCHSIZE}, "values": values, "unit": "s"}
-text = "%s: %.6f s a step" % (NETWORK, metrics["step_s"])
-emit(metrics, [np], "cpu", text, [point], save=lambda folder: save_outputs(folder, weights, y))
+record_steps(log, multiply_adds, [np], "cpu", lambda: weights, multiply_adds)
