@@ -43,6 +43,7 @@ class Plan(BaseModel):
     changed: dict[str, Any] = {}  # what was given by hand over the preset, but for the seed
     parameters: dict[str, Any]  # only what differs from the notebook's own, and those of TOLD
     constants: dict[str, Any]  # the task's shared constants as this run has them
+    share: float = 1.0  # the work of an item against that of the task's own
     expected: dict[str, Any] = {}  # what the run's metrics must say
     dataset: str | None = None  # module below common.data
     on_gpu: bool = False
@@ -90,7 +91,7 @@ class Plan(BaseModel):
             return known
         cost = self.row.facts.cost
         item_ms = cost.gpu_item_ms if self.on_gpu else cost.item_ms
-        return cost.start_s + self.kind.items(self.constants) * item_ms / 1000
+        return cost.start_s + self.kind.items(self.constants) * self.share * item_ms / 1000
 
     def limited(self, estimate_s: float) -> "Plan":
         """The plan with a time limit, since a run that hangs must not hold up a night's batch."""
@@ -154,6 +155,7 @@ def make(
                     changed=changed,
                     parameters=chosen | row.parameters | ({"SYNTHETIC": True} if synthetic else {}),
                     constants=constants | chosen,
+                    share=task.share(constants | chosen),
                     expected=task.expected(row.facts.flavour),
                     dataset=task.data,
                     on_gpu=gpu,

@@ -7,7 +7,7 @@ import gc
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AwareDatetime, Field, SerializeAsAny, field_validator
+from pydantic import AwareDatetime, Field, SerializeAsAny, field_validator, model_validator
 
 from common.record import SCHEMA
 from rosetta import files
@@ -80,12 +80,19 @@ class Notebook(Strict):
 class Point(Strict):
     """One measurement of a record. ``at`` says where it was taken: threads, batch, phase, network, program, ...
 
-    values: one a repeat, in ``unit``.
+    values: one a repeat, in ``unit``; none where the status says why it could not be taken.
     """
 
     at: dict[str, str | Annotated[int, Field(ge=-(2**63), lt=2**63)] | Number]
-    values: list[Number] = Field(min_length=1)
+    values: list[Number] = []
     unit: str = "s"
+    status: Literal["ok", "out of memory", "failed", "crashed", "timeout", "diverged", "skipped"] = "ok"
+
+    @model_validator(mode="after")
+    def _has_values(self) -> "Point":
+        if (self.status == "ok") != bool(self.values):
+            raise ValueError("a point has values if, and only if, its status is ok")
+        return self
 
     @property
     def sample(self) -> Sample:

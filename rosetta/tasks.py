@@ -3,6 +3,7 @@
 import importlib
 from collections.abc import Mapping
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal
@@ -11,8 +12,9 @@ from pydantic import Field, field_validator
 
 from rosetta import files, parameters
 from rosetta.errors import RosettaError, unknown
-from rosetta.files import Name, Number, Positive, Strict
+from rosetta.files import Count, Name, Number, Positive, Strict
 from rosetta.kinds import KINDS, Kind
+from rosetta.kinds.kind import BATCH
 from rosetta.parameters import TOLD
 from rosetta.paths import NOTEBOOKS
 
@@ -61,6 +63,26 @@ class Check(Strict):
     least: dict[str, Number]  # metric -> what it must exceed
 
 
+class Protocol(Strict):
+    """How a publication measured: which points, and how often each."""
+
+    title: str
+    about: str  # what it showed, Markdown
+    warmup: Count = 10  # steps that do not count
+    steps: Count = 100  # that are timed at once
+    repeats: Count = 5
+    threads: Literal["all", "each"] = "all"  # all processors, or also 1, 2, 4 ... of them
+    points: list[dict[str, Any]]  # parameters; a list stands for each of its values
+
+    def places(self) -> list[dict[str, Any]]:
+        """The parameters of each point."""
+        return [
+            dict(zip(group, values))
+            for group in self.points
+            for values in product(*(value if isinstance(value, list) else [value] for value in group.values()))
+        ]
+
+
 class Task(Strict):
     """One workload. Its parameters and reference are the modules of its name below ``common.params`` and ``common.reference``."""
 
@@ -70,6 +92,7 @@ class Task(Strict):
     data: Name | None = None  # module below common.data
     presets: dict[str, dict[str, Any]]  # over the constants
     sweep: dict[str, list[Any]] = {}  # axes besides the number of threads
+    protocols: dict[str, Protocol] = {}  # published ones, that `sweep --protocol` repeats
     without_chance: dict[str, Any] = {}  # parameters of a run in which nothing is random, for ``verify``
     tolerances: dict[str, Positive] = {}  # of ``verify``, where this task needs others than its kind
     check: Check | None = None
@@ -141,6 +164,9 @@ class Task(Strict):
         given = {f"presets.{name}": values for name, values in self.presets.items()}
         given |= {"without_chance": self.without_chance}
         given |= {f"sweep.{name}": {name: value} for name, values in self.sweep.items() for value in values}
+        for key, protocol in self.protocols.items():
+            for number, place in enumerate(protocol.places(), start=1):
+                given[f"protocols.{key}, point {number}"] = place
         if self.check:
             given["check.parameters"] = self.check.parameters
             for metric in self.check.least.keys() - self.kind.metrics.model_fields.keys():
@@ -161,6 +187,15 @@ class Task(Strict):
         for name in self.kind.bounded:
             if values.get(name, 0) > constants[name]:
                 raise RosettaError(f"{where}: {name} is {values[name]}, but there are only {constants[name]}")
+
+    def share(self, constants: dict[str, Any]) -> float:
+        """The work of an item against that of an item with the task's own constants."""
+        return self.kind.share(self.params, constants)
+
+    def step_s(self, facts: RowFacts, constants: dict[str, Any], gpu: bool) -> float:
+        """Seconds that a step of a row should take, by its cost."""
+        item_ms = facts.cost.gpu_item_ms if gpu else facts.cost.item_ms
+        return constants[BATCH] * item_ms / 1000 * self.share(constants)
 
     def step_flop(self, examples: int) -> int | None:
         """FLOP of a training step with so many examples: what no framework goes below without computing less, as Winograd's

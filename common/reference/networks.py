@@ -25,7 +25,7 @@ TRAINED = {
 class of(object):
     """The task as frameworks of this flavour have it."""
 
-    NETWORKS, TRAINED = tuple(lists.NETWORKS), TRAINED
+    NAMES, TRAINED = tuple(lists.NETWORKS), TRAINED
 
     def __init__(self, flavour):
         self.biases = lists.FLAVOURS[flavour]

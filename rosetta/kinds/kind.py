@@ -151,11 +151,17 @@ class Kind(ABC):
     trains: ClassVar[bool] = False  # whether there is a training step to take apart
     turns: ClassVar[str | None] = None  # what a run does again and again, so that it can be timed: "epochs" or "passes"
     phases: ClassVar[tuple[str, ...]] = ()  # of a step, that a sweep times
+    protocols: ClassVar[bool] = False  # whether a published protocol can be repeated, point by point
+    which: ClassVar[str | None] = None  # the constant that names one of several networks
     free: ClassVar[frozenset[str]] = frozenset({"SEED"})  # parameters that runs to be compared need not agree in
 
     @abstractmethod
     def items(self, constants: dict[str, Any]) -> float:
         """How much work a run is: so many times a row's ``cost.item_ms``."""
+
+    def share(self, params: Any, constants: dict[str, Any]) -> float:
+        """The work of an item against that of an item with the task's own constants. params: the task's module."""
+        return 1.0
 
     @abstractmethod
     def size(self, constants: dict[str, Any]) -> str:

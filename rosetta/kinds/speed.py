@@ -21,6 +21,7 @@ class Speed(Kind):
     constants = {"NETWORK": "", "BATCHSIZE": 1, "PHASE": "", "WARMUP": 0, "STEPS": 1, "REPEATS": 1, "SEED": 0}
     metrics = SpeedMetrics
     timed = SETUP
+    protocols, which = True, "NETWORK"
     main = (
         Quantity("a step", lambda m: m.step_s, MILLISECONDS, better="less", spread=True),
         Quantity("examples/s", lambda m: m.examples_per_s, WHOLE),
@@ -34,6 +35,14 @@ class Speed(Kind):
     def items(self, constants: dict[str, Any]) -> float:
         """Examples of all steps."""
         return constants["BATCHSIZE"] * (constants["WARMUP"] + constants["STEPS"] * constants["REPEATS"])
+
+    def share(self, params: Any, constants: dict[str, Any]) -> float:
+        """By the multiply-adds, where the task counts them; a gradient is twice a forward pass."""
+        passes = 1 if constants["PHASE"] == "forward" else 3
+        if not hasattr(params, "network"):
+            return passes / 3
+        one, own = (params.network(name).MULTIPLY_ADDS for name in (constants["NETWORK"], params.NETWORK))
+        return passes / 3 * one / own
 
     def size(self, constants: dict[str, Any]) -> str:
         repeats = f"{constants['REPEATS']} x {constants['STEPS']} steps"

@@ -21,8 +21,8 @@ PARTS = {
 
 
 def timed(points: Iterable[Point]) -> list[Point]:
-    """Those that are seconds."""
-    return [point for point in points if point.unit == "s"]
+    """Those that are seconds, and could be taken."""
+    return [point for point in points if point.unit == "s" and point.values]
 
 
 def line(cells: Iterable[str], width: int) -> str:

@@ -126,10 +126,23 @@ def sweep(
             metavar="NAME=VALUE,...", help="Values of a parameter instead of the task's, e.g. BATCHSIZE=16,64."
         ),
     ] = None,
-    steps: Annotated[int, typer.Option(min=1, help="Steps that are timed at once.")] = 100,
-    repeats: Annotated[int, typer.Option(min=1, help="How often: the mean and the spread of so many.")] = 5,
+    steps: Annotated[
+        int | None, typer.Option(min=1, help="Steps that are timed at once; 100 or the protocol's when not given.")
+    ] = None,
+    repeats: Annotated[
+        int | None,
+        typer.Option(min=1, help="How often: the mean and the spread of so many; 5 or the protocol's when not given."),
+    ] = None,
     plot: Annotated[bool, typer.Option("--plot", help="Draw the picture, too.")] = False,
+    protocol: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Repeat a published benchmark; its task's task.toml says its points."),
+    ] = None,
+    minutes: Annotated[
+        float | None,
+        typer.Option(min=0.1, help="Of a protocol: the cheapest points that fit into so much time."),
+    ] = None,
 ) -> None:
     """Time forward, forward and backward, and the whole training step for numbers of threads and along the task's axes.
 
-    Of a task that trains nothing, passes."""
+    Of a task that trains nothing, passes; of a task of networks, a published protocol."""

@@ -17,7 +17,7 @@ from rosetta.options import results_folder
 from rosetta.paths import portable
 from rosetta.plan import Plan
 from rosetta.records import Point, Record
-from rosetta.run import devices, kernels
+from rosetta.run import devices, kernels, machine
 from rosetta.run.execute import blank
 from rosetta.tasks import UNTIMED
 from rosetta.terminal import Console
@@ -33,6 +33,7 @@ class Measuring:
         self.options, self.catalog = options, catalog.load()
         self.kernels = kernels.chosen(options.python or [], options.build or [])
         self.slot = devices.timed(options.gpus, threads=None)[0]
+        self.processors = machine.processors()
         self.results = results_folder(options.out)
         self.console = Console()
         chosen = self.catalog.select(options.names or [], options.task)
@@ -105,3 +106,9 @@ class Measuring:
         for file in [*pictures, *tables.Tables(self.catalog, kept, self.results).write()]:
             self.console.say(portable(str(file)))
         return int(failed)
+
+
+def usual_threads() -> list[int]:
+    """1, 2, 4 ... and as many as there are processors."""
+    there = len(machine.processors())
+    return [2**power for power in range(there.bit_length()) if 2**power < there] + [there]

@@ -9,36 +9,38 @@ from itertools import islice, product
 from math import ceil
 
 from rosetta.catalog import Row
+from rosetta.errors import RosettaError
 from rosetta.extras import needs_extra
 from rosetta.figures import clock
 from rosetta.kinds.kind import BATCH, Kind
-from rosetta.measure import cells, scripts
+from rosetta.measure import cells, protocols, scripts
 from rosetta.measure.cells import PHASES, milliseconds
 from rosetta.measure.options import RowOptions
 from rosetta.measure.process import Process
-from rosetta.measure.rows import Measuring
+from rosetta.measure.rows import Measuring, usual_threads
 from rosetta.options import axes, numbers
 from rosetta.plan import Plan, checked
 from rosetta.records import Point
-from rosetta.run import devices, machine
+from rosetta.run import devices
 from rosetta.run.devices import Slot
 
 NAME, WHAT = "sweep", "phases"
+STEPS, REPEATS = 100, 5  # timed at once, and how often
 SLOW_BATCH = 64  # the largest batch of a row that takes seconds a step
 WARM_UP = 3  # steps that are not timed
 OWN_PASSES = 2  # of a notebook, which are not timed either
 
 
 @dataclass(frozen=True)
-class Protocol:
+class Grid:
     """Every phase is timed ``repeats`` times, ``steps`` steps at once, for each batch size; ``axes`` are other parameters."""
 
     batch_sizes: list[int]
     axes: dict[str, list]
-    steps: int = 100
-    repeats: int = 5
+    steps: int = STEPS
+    repeats: int = REPEATS
 
-    def fewer(self) -> "Protocol":
+    def fewer(self) -> "Grid":
         """A tenth of the steps and small batches alone, for a row whose steps take seconds."""
         small = [size for size in self.batch_sizes if size <= SLOW_BATCH] or [min(self.batch_sizes)]
         return replace(self, batch_sizes=small, steps=ceil(self.steps / 10))
@@ -55,23 +57,31 @@ class Protocol:
         return len(self.places()) * (starts * cost.start_s + examples * cost.item_ms / 1000)
 
 
-def usual_threads() -> list[int]:
-    """1, 2, 4 ... and as many as there are processors."""
-    there = len(machine.processors())
-    return [2**power for power in range(there.bit_length()) if 2**power < there] + [there]
-
-
 def sweep(
-    options: RowOptions, threads: str | None, axis: list[str] | None, steps: int, repeats: int, plot: bool
+    options: RowOptions,
+    threads: str | None,
+    axis: list[str] | None,
+    steps: int | None,
+    repeats: int | None,
+    plot: bool,
+    protocol: str | None,
+    minutes: float | None,
 ) -> int:
     """Measure rows; show and keep every point as soon as it is there. Exit code as of all measurements of rows."""
+    if protocol:
+        if axis or plot:
+            raise RosettaError("--protocol says its points itself: leave out --axis and --plot")
+        return protocols.run(options, protocol, threads, steps, repeats, minutes)
+    if minutes:
+        raise RosettaError("--minutes is for --protocol NAME, whose points can be left out")
+    steps, repeats = steps or STEPS, repeats or REPEATS
     if plot:
         with needs_extra("sweep --plot"):
             from rosetta.measure import plot as drawing
     asked, given = numbers("--threads", threads) if threads else usual_threads(), axes(axis or [])
     bench = Measuring(options, "phases")
     slots = [devices.timed(options.gpus, number)[0] for number in asked]
-    protocols, plans = {}, []
+    grids, plans = {}, []
     for row in bench.rows:
         task = bench.catalog.task(row.task)
         along = task.sweep | given
@@ -79,27 +89,25 @@ def sweep(
             for value in values:
                 checked({name: value}, task)
         sizes = along.pop(BATCH, [task.constants()[BATCH]])
-        protocol = Protocol(sizes, along, steps, repeats)
-        protocols[row.full_name] = protocol = protocol.fewer() if bench.slow(row) else protocol
-        constants = {BATCH: max(protocol.batch_sizes)}
+        grid = Grid(sizes, along, steps, repeats)
+        grids[row.full_name] = grid = grid.fewer() if bench.slow(row) else grid
+        constants = {BATCH: max(grid.batch_sizes)}
         plans.append(bench.plan(row, constants | task.kind.short(constants, steps=1, turns=1)))
     if not bench.slot.on_gpu:
-        total_s = len(slots) * sum(
-            protocols[row.full_name].estimate_s(row, bench.catalog.kind(row)) for row in bench.rows
-        )
+        total_s = len(slots) * sum(grids[row.full_name].estimate_s(row, bench.catalog.kind(row)) for row in bench.rows)
         bench.console.say(f"about {clock(total_s)}")
 
     def work(planned: Plan) -> Iterator[list[Point]]:
-        protocol = protocols[planned.row.full_name]
+        grid = grids[planned.row.full_name]
         points_of = parts if planned.kind.trains else passes
-        for slot, place in product(slots, protocol.places()):
-            yield from points_of(bench, bench.plan(planned.row, planned.changed | place), slot, protocol, place)
+        for slot, place in product(slots, grid.places()):
+            yield from points_of(bench, bench.plan(planned.row, planned.changed | place), slot, grid, place)
 
     heading = f"{'threads':>8}{'batch':>7}" + cells.line((f"{title}, ms" for title in PHASES.values()), 24)
     return bench.each(NAME, heading, plans, work, _line, draw=drawing.write if plot else None)
 
 
-def parts(bench: Measuring, planned: Plan, slot: Slot, protocol: Protocol, place: dict) -> Iterator[list[Point]]:
+def parts(bench: Measuring, planned: Plan, slot: Slot, grid: Grid, place: dict) -> Iterator[list[Point]]:
     """The points of one process, a row with so many threads: those of one batch size after the other.
 
     Raises RosettaError where the framework's phases fail, Unavailable where they are not written or cannot run here.
@@ -108,24 +116,24 @@ def parts(bench: Measuring, planned: Plan, slot: Slot, protocol: Protocol, place
     phases = scripts.changes(scripts.program(WHAT, planned.row), roles).after["optimizer"]
     before = roles[: roles.index("optimizer") + 1]
     code = {role: source for role, source in scripts.cells(planned.row.notebook).items() if role in before}
-    asked = asdict(protocol) | {"phases": list(PHASES), "warm_up": WARM_UP}
+    asked = asdict(grid) | {"phases": list(PHASES), "warm_up": WARM_UP}
     scripted = bench.scripts(planned, code | {"phases": phases})
     with scripted as (script,), Process(script, slot, "phases", asked) as process:
         for message in process.messages():
-            yield points(slot.threads, protocol.steps, place, message)
+            yield points(slot.threads, grid.steps, place, message)
 
 
-def passes(bench: Measuring, planned: Plan, slot: Slot, protocol: Protocol, place: dict) -> Iterator[list[Point]]:
+def passes(bench: Measuring, planned: Plan, slot: Slot, grid: Grid, place: dict) -> Iterator[list[Point]]:
     """The points of a row with so many threads, a process for each batch size: networks may be compiled for theirs."""
     code = scripts.cells(planned.row.notebook)
-    for size in protocol.batch_sizes:
+    for size in grid.batch_sizes:
         of_size = place | {BATCH: size}
-        sized = bench.plan(planned.row, of_size | planned.kind.short(of_size, protocol.steps, turns=1))
+        sized = bench.plan(planned.row, of_size | planned.kind.short(of_size, grid.steps, turns=1))
         with bench.scripts(sized, code) as (script,), Process(script, slot, planned.kind.turns, {}) as process:
-            _, *told = islice(process.turns(), 1 + protocol.repeats)
-        at = {"threads": slot.threads, **of_size, "phase": "forward", "steps": protocol.steps}
+            _, *told = islice(process.turns(), 1 + grid.repeats)
+        at = {"threads": slot.threads, **of_size, "phase": "forward", "steps": grid.steps}
         yield [
-            Point(at=at, values=[turn["seconds"] / protocol.steps for turn in told]),
+            Point(at=at, values=[turn["seconds"] / grid.steps for turn in told]),
             Point(at=at, values=[told[-1]["mean output"]], unit="mean output"),  # evidence that it computed
         ]
 

@@ -135,7 +135,7 @@ class Setting:
         for row in others:
             if not crossing.same_network(*(self.references[one.task, one.facts.flavour] for one in (first, row))):
                 ways = " and ".join(f"{one.name} ({one.facts.flavour})" for one in (first, row))
-                raise RosettaError(f"{ways} compute different networks from the same weights: name rows of one")
+                raise RosettaError(f"{ways} compute different things from the same weights: name rows of one")
         return self.references[first.task, first.facts.flavour]
 
     def unchanged(self, drawn: int) -> dict[str, Conformance]:

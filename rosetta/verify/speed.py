@@ -4,7 +4,7 @@ A run a network is given NETWORK, INITIAL_WEIGHTS, BATCHSIZE, PHASE ("forward"),
 and ``outputs.npy``: what the last step has computed of the batch (``common.weights.save_outputs``). It may report ``multiply_adds``, which
 are then judged. Some networks are run in the phase "step", too: their weights are those after the steps, their output is the last loss.
 
-The reference of the task offers ``NETWORKS`` (their names) and ``network(name)``: an object with ``WEIGHT_SHAPES``, ``MULTIPLY_ADDS`` (of one
+The reference of the task offers ``NAMES`` (of its networks) and ``network(name)``: an object with ``WEIGHT_SHAPES``, ``MULTIPLY_ADDS`` (of one
 input's forward pass), ``initial_weights(seed)``, ``inputs(n, synthetic)`` (the first batch of n, as notebooks have it) and
 ``outputs(weights, x)``. Where not every number is trained, ``PARAMETERS`` counts those that are. It offers ``TRAINED``: names of networks,
 each with parameters of its run in the phase "step", and for these ``trained(weights, n, steps, constants, synthetic)``: (the weights after the steps,
@@ -43,8 +43,8 @@ class Reference(probes.Reference):
     """The task, with what does not depend on the row computed once."""
 
     @cached_property
-    def networks(self) -> dict[str, "Known"]:
-        return {name: Known(self.network.network(name), self.lock) for name in self.network.NETWORKS}
+    def known(self) -> dict[str, "Known"]:
+        return {name: Known(self.network.network(name), self.lock) for name in self.network.NAMES}
 
 
 class Known:
@@ -85,12 +85,12 @@ class Known:
 
 def judge(row: Row, probe: Prober, reference: Reference, gpu: bool) -> tuple[list[Finding], Outputs]:
     """Networks that the row cannot have are left out."""
-    networks = {name: network for name, network in reference.networks.items() if name not in row.facts.lacks}
-    passes = (Pass(one, STEP | {"NETWORK": name}, BATCHSIZE, name=f"{name}: ") for name, one in networks.items())
+    here = {name: network for name, network in reference.known.items() if name not in row.facts.lacks}
+    passes = (Pass(one, STEP | {"NETWORK": name}, BATCHSIZE, name=f"{name}: ") for name, one in here.items())
     findings, first = forward.judge(row, probe, reference, passes)
     if first.skipped:
         return findings, first
-    trained = {name: own for name, own in reference.network.TRAINED.items() if name in networks}
+    trained = {name: own for name, own in reference.network.TRAINED.items() if name in here}
     return [*findings, _steps(row, probe, reference, trained)], first
 
 
@@ -98,7 +98,7 @@ def _steps(row: Row, probe: Prober, reference: Reference, trained: dict[str, dic
     """Level 4."""
     judge = Judge(4, levels.tolerances(TOLERANCES, reference.task, row))
     for name, own in trained.items():
-        network, parameters = reference.networks[name], STEP | {"NETWORK": name, "PHASE": "step"} | own
+        network, parameters = reference.known[name], STEP | {"NETWORK": name, "PHASE": "step"} | own
         start = network.initial_weights(SEED)
         outputs = probes.from_weights(probe, start, parameters)
         if outputs.error:
@@ -106,10 +106,13 @@ def _steps(row: Row, probe: Prober, reference: Reference, trained: dict[str, dic
         judge.place = f"{name}: "
         if not levels.weights(judge, outputs.weights, outputs.record.metrics.parameters, network):
             return judge.finding
+        if outputs.outputs.size != 1:
+            judge.fail(f"what the last step has computed has the shape {outputs.outputs.shape}: it is not a loss")
+            return judge.finding
         start = {name: exact(array) for name, array in start.items()}
         constants = reference.task.constants() | parameters
         expected, loss = network.trained(start, BATCHSIZE, STEPS, constants, reference.synthetic)
-        judge.at_most("loss", abs(float(outputs.outputs) - loss), "the last losses differ")
+        judge.at_most("loss", abs(outputs.outputs.item() - loss), "the last losses differ")
         for tensor, wanted in expected.items():
             change = np.linalg.norm(wanted - start[tensor])
             if change:  # statistics that training gathers are no weights

@@ -13,7 +13,7 @@ from rosetta.measure import sweep
 from rosetta.measure.options import RowOptions
 from rosetta.measure.rows import Measuring
 from rosetta.measure.scripts import program
-from rosetta.measure.sweep import PHASES, Protocol
+from rosetta.measure.sweep import PHASES, Grid
 from rosetta.records import Point
 from rosetta.run import devices
 
@@ -21,7 +21,7 @@ MEASURING = Measuring(RowOptions(gpus="none", synthetic=not os.environ.get("ROSE
 # Their program is that of their framework's plain row, with nothing that depends on the variant here
 LEFT_OUT = ("pytorch[compiled]", "pytorch[graphs]", "pytorch[tf32]", "pytorch[torch1]", "flax[scan]")
 ROWS = [row for row in MEASURING.rows if program(sweep.WHAT, row).is_file() and row.name not in LEFT_OUT]
-PROTOCOL = Protocol([8, 12], {}, steps=1, repeats=2)
+PROTOCOL = Grid([8, 12], {}, steps=1, repeats=2)
 
 
 @pytest.fixture(scope="module")

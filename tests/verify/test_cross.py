@@ -119,4 +119,4 @@ def test_rows_of_two_networks_are_refused(tmp_path):
     with pytest.raises(RosettaError) as refused:
         command.crossload(["imdb_gru/lasagne", "imdb_gru/cntk"], {}, options)
     ways = "lasagne (reset_after, one bias, epsilon hat) and cntk (reset_before, epsilon hat)"
-    assert str(refused.value) == f"{ways} compute different networks from the same weights: name rows of one"
+    assert str(refused.value) == f"{ways} compute different things from the same weights: name rows of one"

@@ -5,7 +5,7 @@ import numpy as np
 from common.data import toy
 from common.params.toy_speed import NETWORKS, weight_shapes
 
-TRAINED = {"narrow": {"LR": 0.5}}
+NAMES, TRAINED = tuple(NETWORKS), {"narrow": {"LR": 0.5}}
 
 # ---- [model] A network by its name
 

@@ -1,0 +1,186 @@
+"""Points of a published protocol: each is a run of a row's own notebook, the cheapest first, as many as fit into the time given.
+
+A task of a kind that has ``protocols`` names them in its ``task.toml``. What was measured is a record whose preset is ``protocol``; a
+point that is there already, measured with the notebook of today, is not measured again.
+"""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import accumulate, product
+from typing import Any
+
+from rosetta import files, records
+from rosetta.catalog import Row
+from rosetta.errors import unknown
+from rosetta.figures import clock
+from rosetta.measure import keep, tables
+from rosetta.measure.options import RowOptions
+from rosetta.measure.rows import Measuring, usual_threads
+from rosetta.options import numbers
+from rosetta.paths import portable
+from rosetta.plan import Plan, content
+from rosetta.records import Point, Record
+from rosetta.run import devices
+from rosetta.run.devices import Slot
+from rosetta.run.execute import blank, execute
+from rosetta.tasks import Protocol
+
+NAME = "protocol"
+REPEAT_S = 2.0  # a repeat whose estimate is longer takes fewer steps
+LEAST_S = 1.0  # the least that a run may still need, so that it is begun
+LATE = 0.1  # of the time given: a run that needs longer than that beyond it is stopped
+MEMORY = ("memory", "bad_alloc", "allocate")  # what frameworks say where it does not suffice
+
+
+@dataclass(frozen=True)
+class Spot:
+    """A point to be measured: a plan of the row's notebook, where it runs, and its estimate in seconds."""
+
+    plan: Plan
+    at: dict[str, Any]
+    slot: Slot
+    estimate_s: float
+
+    def label(self) -> str:
+        return ", ".join(f"{name.lower()} {value}" for name, value in self.at.items())
+
+
+def run(
+    options: RowOptions, name: str, threads: str | None, steps: int | None, repeats: int | None, minutes: float | None
+) -> int:
+    """Measure a protocol of every row's task. Exit code 0 unless a point failed or a row that was named cannot run here."""
+    bench = Measuring(options, "protocols")
+    protocol = _of(bench, name)
+    spots = [spot for row in bench.rows for spot in _spots(bench, row, protocol, threads, steps, repeats)]
+    there = {row.full_name: _there(bench, row, name) for row in bench.rows}
+    due = [spot for spot in spots if _place(spot.at) not in there[spot.plan.row.full_name]]
+    due.sort(key=lambda spot: spot.estimate_s)
+    limit_s = minutes and 60 * minutes
+    _announce(bench, protocol, spots, due, limit_s)
+    return _Session(bench, name, limit_s).measure(due)
+
+
+def _of(bench: Measuring, name: str) -> Protocol:
+    """The protocol of that name. Raises RosettaError where the rows' task has none of it."""
+    keys = {row.task for row in bench.rows}
+    for key in keys:
+        if protocol := bench.catalog.task(key).protocols.get(name):
+            bench.rows = [row for row in bench.rows if row.task == key]
+            return protocol
+    known = [name for key in keys for name in bench.catalog.task(key).protocols]
+    raise unknown("protocol", name, known)
+
+
+def _spots(
+    bench: Measuring, row: Row, protocol: Protocol, threads: str | None, steps: int | None, repeats: int | None
+) -> Iterator[Spot]:
+    """All points of a row, but for networks that it lacks."""
+    task = bench.catalog.task(row.task)
+    usual = usual_threads() if protocol.threads == "each" else [len(bench.processors)]
+    asked = numbers("--threads", threads) if threads else usual
+    slots = [devices.timed(bench.options.gpus, number)[0] for number in asked]
+    given = {"STEPS": steps or protocol.steps, "REPEATS": repeats or protocol.repeats}
+    for slot, place in product(slots, protocol.places()):
+        if place.get(task.kind.which) in row.facts.lacks:
+            continue
+        constants = task.constants() | place | given | {"WARMUP": protocol.warmup}
+        share = len(bench.processors) / slot.threads if slot.threads and not slot.on_gpu else 1
+        step_s = share * task.step_s(row.facts, constants, bench.slot.on_gpu)
+        fewer = max(1, min(constants["STEPS"], int(REPEAT_S / step_s)))
+        constants |= {"STEPS": fewer, "WARMUP": min(protocol.warmup, fewer)}
+        planned = bench.plan(row, place | {name: constants[name] for name in ("WARMUP", "STEPS", "REPEATS")})
+        counted = constants["WARMUP"] + fewer * constants["REPEATS"]
+        yield Spot(planned, {"threads": slot.threads, **place}, slot, row.facts.cost.start_s + counted * step_s)
+
+
+def _there(bench: Measuring, row: Row, name: str) -> list:
+    """The places of points that were measured with today's notebook."""
+    planned = bench.plan(row, {})
+    file = records.path(_record(bench, planned, bench.slot, name), bench.results)
+    if not file.is_file():
+        return []
+    earlier = files.load(Record, file)
+    return [_place(point.at) for point in earlier.points] if earlier.notebook.sha256 == content(row.notebook) else []
+
+
+def _place(at: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in at.items() if name != keep.PROTOCOL}
+
+
+def _record(bench: Measuring, planned: Plan, slot: Slot, name: str) -> Record:
+    record = blank(planned, slot, bench.kernels)
+    record.preset, record.changed, record.status = NAME, {NAME: name}, "ok"
+    record.dataset.synthetic = True
+    return record
+
+
+def _announce(bench: Measuring, protocol: Protocol, spots: list[Spot], due: list[Spot], limit_s: float | None) -> None:
+    say, total_s = bench.console.say, sum(spot.estimate_s for spot in due)
+    say(f"{protocol.title}: {len(spots)} points of {len(bench.rows)} rows, {len(spots) - len(due)} of them are there")
+    say(f"{len(due)} points to measure, about {clock(total_s)}, the cheapest first")
+    if limit_s and total_s > limit_s:
+        fitting = sum(spent <= limit_s for spent in accumulate(spot.estimate_s for spot in due))
+        say(f"{clock(limit_s)} suffice for about {fitting} of them; call it again, and it goes on", "yellow")
+
+
+@dataclass
+class _Session:
+    """Measures points one after the other until the time is up. Estimates of a row are corrected by what its points took."""
+
+    bench: Measuring
+    name: str
+    limit_s: float | None
+
+    def measure(self, due: list[Spot]) -> int:
+        started, failed, left, ratios = time.monotonic(), 0, [], {}
+        for number, spot in enumerate(due, start=1):
+            row = spot.plan.row.full_name
+            remaining = self.limit_s - (time.monotonic() - started) if self.limit_s else None
+            expected = spot.estimate_s * ratios.get(row, 1.0)
+            if remaining is not None and max(expected, LEAST_S) > remaining:
+                left.append(spot)
+                continue
+            begun = time.monotonic()
+            point, error = self._point(spot, remaining)
+            ratios[row] = (time.monotonic() - begun) / spot.estimate_s
+            failed += bool(error)
+            found = (
+                f"{1000 * point.sample.mean:.1f} ± {1000 * point.sample.deviation:.1f} ms" if point.values else error
+            )
+            head = f"[{number}/{len(due)}] {row}: {spot.label()}: "
+            self.bench.console.say(head + (found or point.status), "" if point.values else "red")
+        for spot in left:
+            self.bench.console.say(
+                f"left out, about {clock(spot.estimate_s)}: {spot.plan.row.full_name}: {spot.label()}"
+            )
+        for file in tables.Tables(self.bench.catalog, self._kept(), self.bench.results).write():
+            self.bench.console.say(portable(str(file)))
+        return int(failed > 0)
+
+    def _kept(self) -> list[Record]:
+        return [record for _, record in records.read_all(self.bench.results)]
+
+    def _point(self, spot: Spot, remaining: float | None) -> tuple[Point, str | None]:
+        """The point, which is kept, and why it has no times. Memory that does not suffice is a result, no failure."""
+        planned = spot.plan.limited(spot.estimate_s)
+        if remaining is not None:
+            longest_s = min(planned.timeout_s, remaining + LATE * self.limit_s)
+            planned = planned.model_copy(update={"timeout_s": longest_s})
+        ended = execute(planned, spot.slot, self.bench.kernels, watch=lambda progress: None)
+        try:
+            record, at = ended.record, spot.at | {keep.PROTOCOL: planned.constants["STEPS"]}
+        finally:
+            ended.close()
+        if record.status == "ok":
+            values = [value for point in record.points for value in point.values]
+            point, error = Point(at=at, values=values), None
+        else:
+            full = any(word in (record.error or "").lower() for word in MEMORY)
+            point = Point(at=at, status="out of memory" if full else record.status)
+            error = None if full else f"{record.status}: {record.error}"
+        if record.status != "skipped":
+            kept = _record(self.bench, planned, spot.slot, self.name)
+            kept.device, kept.versions, kept.cuda = record.device, record.versions, record.cuda
+            keep.row(kept.model_copy(update={"points": [point]}), self.bench.results)
+        return point, error
