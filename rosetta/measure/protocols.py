@@ -16,6 +16,7 @@ from rosetta.errors import unknown
 from rosetta.figures import clock
 from rosetta.measure import keep, tables
 from rosetta.measure.options import RowOptions
+from rosetta.measure.protocol_tables import NAME
 from rosetta.measure.rows import Measuring, usual_threads
 from rosetta.options import numbers
 from rosetta.paths import portable
@@ -26,7 +27,6 @@ from rosetta.run.devices import Slot
 from rosetta.run.execute import blank, execute
 from rosetta.tasks import Protocol
 
-NAME = "protocol"
 REPEAT_S = 2.0  # a repeat whose estimate is longer takes fewer steps
 LEAST_S = 1.0  # the least that a run may still need, so that it is begun
 LATE = 0.1  # of the time given: a run that needs longer than that beyond it is stopped

@@ -1,0 +1,116 @@
+"""``sweep --protocol``: the points of a published benchmark, as runs of each row's notebook."""
+
+import json
+import re
+
+import pytest
+
+from rosetta.records import Point
+from tests import toys
+from tests.standin import one_line
+
+PROTOCOL = """
+[protocols.small]
+title = "Small (2016)"
+about = "Steps of two networks."
+warmup = 1
+steps = 3
+repeats = 2
+points = [
+    { NETWORK = ["narrow", "wide"], BATCHSIZE = [2, 4], PHASE = "step" },
+    { NETWORK = "wide", BATCHSIZE = 2, PHASE = "forward" },
+]
+"""
+COMMAND = ("sweep", "--task", "toy_speed", "--protocol", "small", "--threads", "1")
+
+
+@pytest.fixture
+def toy(inside):
+    """A checkout whose toy of kind speed has a protocol."""
+    inside.catalog(inside.entry("other"))
+    toys.write(inside.root)
+    file = inside.root / "notebooks" / "toy_speed" / "task.toml"
+    file.write_text(file.read_text().replace("[about]", PROTOCOL + "\n[about]"))
+    return inside
+
+
+def points(toy) -> dict:
+    """What was kept: (network, batch, phase) -> the point."""
+    (file,) = toy.out.glob("*/toy_speed/protocol,protocol=small-synthetic/numpy.json")
+    found = json.loads(file.read_text())["points"]
+    return {(point["at"]["NETWORK"], point["at"]["BATCHSIZE"], point["at"]["PHASE"]): point for point in found}
+
+
+def test_every_point_is_measured_once(toy):
+    first = toy.call(*COMMAND, "--out", str(toy.out))
+    assert first.returncode == 0, first.stderr
+    assert "Small (2016): 5 points of 1 rows, 0 of them are there" in first.stdout
+    assert (
+        len(re.findall(r"^\[\d/5\] toy_speed/numpy: threads 1, network .*: [\d.]+ ± [\d.]+ ms$", first.stdout, re.M))
+        == 5
+    )
+    kept = points(toy)
+    assert set(kept) == {(name, size, "step") for name in ("narrow", "wide") for size in (2, 4)} | {
+        ("wide", 2, "forward")
+    }
+    assert all(len(point["values"]) == 2 and point["at"]["steps"] == 3 for point in kept.values())
+    again = toy.call(*COMMAND, "--out", str(toy.out))
+    assert again.returncode == 0 and "0 points to measure" in again.stdout
+    page = (toy.out / "speed.md").read_text()
+    assert "## Published protocols" in page and "| `wide`, full step | batch 2, 1 thread | batch 4, 1 thread |" in page
+
+    toys.notebook(toy.root, "toy_speed", "np.maximum(", "np.maximum( ")
+    changed = toy.call(*COMMAND, "--out", str(toy.out))
+    assert "5 points to measure" in changed.stdout, "the points of another notebook do not count"
+
+
+def test_budget_takes_the_cheapest_and_names_the_others(toy):
+    file = toy.root / "notebooks" / "toy_speed" / "task.toml"
+    file.write_text(re.sub(r"cost = \{[^}]*\}", "cost = { start_s = 50, item_ms = 1 }", file.read_text()))
+    done = toy.call(*COMMAND, "--minutes", "0.5", "--out", str(toy.out))
+    assert done.returncode == 0, done.stderr
+    assert "30 s suffice for about 0 of them; call it again, and it goes on" in done.stdout
+    left = re.findall(r"^left out, about 50 s: toy_speed/numpy: (.*)$", done.stdout, re.M)
+    assert len(left) == 5 and left[0] == "threads 1, network wide, batchsize 2, phase forward"
+
+
+@pytest.mark.parametrize(
+    "mistake, status, code",
+    [
+        ('raise MemoryError("no memory for it")', "out of memory", 0),
+        ('raise ValueError("no such layer")', "failed", 1),
+    ],
+)
+def test_point_that_cannot_be_is_kept_with_its_reason(toy, mistake, status, code):
+    toys.notebook(toy.root, "toy_speed", "run = forward", f'if NETWORK == "wide":\n    {mistake}\nrun = forward')
+    done = toy.call(*COMMAND, "--out", str(toy.out))
+    assert done.returncode == code
+    kept = points(toy)
+    assert {name: point["status"] for (name, *_), point in kept.items()} == {"narrow": "ok", "wide": status}
+    assert not any(point["values"] for (name, *_), point in kept.items() if name == "wide")
+    assert f"| NumPy | {status} | {status} |" in (toy.out / "speed.md").read_text()
+
+
+def test_row_that_lacks_a_network_is_not_asked_for_it(toy):
+    file = toy.root / "notebooks" / "toy_speed" / "task.toml"
+    file.write_text(file.read_text().replace("[rows]\nnumpy = {", '[rows]\nnumpy = { lacks = { wide = "too wide" },'))
+    assert "2 points of 1 rows" in toy.call(*COMMAND, "--out", str(toy.out)).stdout
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        (("--protocol", "smal"), "unknown protocol smal; did you mean small"),
+        (("--protocol", "small", "--plot"), "--protocol says its points itself"),
+        (("--minutes", "5"), "--minutes is for --protocol NAME"),
+    ],
+)
+def test_mistakes_are_one_line(toy, options, message):
+    done = toy.call("sweep", "--task", "toy_speed", *options)
+    assert done.returncode == 2 and message in one_line(done.stderr)
+
+
+@pytest.mark.parametrize(("values", "status"), [([], "ok"), ([1.0], "failed")])
+def test_point_has_values_if_and_only_if_it_could_be_taken(values, status):
+    with pytest.raises(ValueError, match="a point has values if, and only if, its status is ok"):
+        Point(at={}, values=values, status=status)
