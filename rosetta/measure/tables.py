@@ -238,7 +238,6 @@ class Tables:
 
 
 def _protocol(task: Task, group: Group) -> list[str]:
-    """The tables of a published protocol."""
     made = protocol_tables.make(task, group)
     return [*made, _words(group)] if made else []
 
