@@ -65,6 +65,7 @@ def test_presenter_fills_the_screen_with_one_step(projector, screenshot):
     shown(page)
     page.get_by_role("button", name="Present").click()
     page.wait_for_function("location.hash.endsWith('/model/present')")
+    page.locator("#bar").wait_for(state="hidden")  # the page changes after its address
     assert [one.get_attribute("id") for one in page.locator("section.step:visible").all()] == ["model"]
     assert not page.locator(".note:visible, .about:visible, #bar:visible, header:visible").count()
     for column in range(3):
@@ -77,6 +78,7 @@ def test_presenter_fills_the_screen_with_one_step(projector, screenshot):
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowRight")
     page.wait_for_function("location.hash.endsWith('/optimizer/present')")
+    page.locator("#optimizer").wait_for()
     assert page.locator("#optimizer").is_visible() and not page.locator("#model").is_visible()
     assert page.evaluate(size) > small + 4, "little code is shown large"
     screenshot(page, "optimizer")
@@ -84,6 +86,7 @@ def test_presenter_fills_the_screen_with_one_step(projector, screenshot):
     page.wait_for_function("location.hash.endsWith('/weights/present')")
     page.keyboard.press("Escape")
     page.wait_for_function("location.hash === '#tensorflow1+pytorch+flax/weights'")
+    page.locator("#bar").wait_for()
     assert page.locator("#bar").is_visible() and page.locator("section.step:visible").count() == 9
 
 
