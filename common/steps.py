@@ -4,6 +4,7 @@ import time
 
 import numpy as np
 
+from common.data import loaded
 from common.record import emit, finite, progress
 from common.weights import save_outputs
 
@@ -15,8 +16,18 @@ class StepLog(object):
         self.repeats = repeats
         self.step_s = []  # seconds a step of each repeat
         self.warm_up_s = None  # of all steps of the warm-up: it holds what a framework loads and compiles
+        self.waiting = []  # of each repeat: the share of its time in which Python waited for the next batch
         self.result = None  # of the last step
+        self._waited_s = 0.0
         self._last = time.perf_counter()
+
+    def take(self, batches, steps):
+        """The next so many of the batches, one for each step. Their own time is noted as waiting."""
+        for _ in range(steps):
+            asked = time.perf_counter()
+            batch = next(batches)
+            self._waited_s += time.perf_counter() - asked
+            yield batch
 
     def done(self, steps, result):
         """Note the end of so many steps. result: of the last one, a float or a NumPy array, so the device has finished its work."""
@@ -27,9 +38,10 @@ class StepLog(object):
             self.warm_up_s = seconds
         else:
             self.step_s.append(seconds / steps)
+            self.waiting.append(self._waited_s / seconds)
             note = "%.3f ms a step" % (1000 * self.step_s[-1])
             progress("repeat", len(self.step_s), self.repeats, note, seconds)
-        self._last = time.perf_counter()
+        self._last, self._waited_s = time.perf_counter(), 0.0
 
 
 def record_steps(log, parameters, frameworks, device, export_weights, multiply_adds=None):
@@ -42,6 +54,8 @@ def record_steps(log, parameters, frameworks, device, export_weights, multiply_a
     mean, deviation = np.mean(log.step_s), np.std(log.step_s)
     metrics = {"parameters": int(parameters), "warm_up_s": log.warm_up_s, "step_s": float(mean)}
     metrics["result"] = finite(np.mean(log.result))
+    if any(log.waiting) and not loaded.description()["synthetic"]:  # noise is there at once
+        metrics["waiting"] = float(np.mean(log.waiting))
     if multiply_adds is not None:
         metrics["multiply_adds"] = int(multiply_adds)
     point = {"at": {}, "values": log.step_s, "unit": "s"}

@@ -188,7 +188,7 @@ def _check_parameters(catalog: Catalog, name: str) -> None:
             if row.notebook not in seen:
                 seen[row.notebook] = parameters.bound(row.notebook, values)
             bound = seen[row.notebook]
-            if bound is None:
+            if bound is None or row.facts.absent:
                 continue
             notebook = from_root(row.notebook)
             own = f"frameworks.{row.framework}.variants.{row.variant}.parameters of {name}, for {notebook}"

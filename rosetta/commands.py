@@ -74,16 +74,21 @@ def make_environments(names: list[str], builds: list[str], again: bool, lock: bo
 
 def write_report(out: Path | None, draw: bool, command_line) -> None:
     """Write the pages anew from what is on disk, and draw the pictures where asked to. command_line: as typer makes it."""
-    from rosetta.measure.tables import Tables  # here, because these bring NumPy
+    from rosetta.measure import benchmarks  # here, because these bring NumPy
+    from rosetta.measure.tables import Tables
     from rosetta.verify import page
 
     known, results = catalog.load(), shown_folder(out)
-    files = []
+    files, every = [], [record for _, record in records.read_all(results)]
     if draw:
         with needs_extra("report --pictures"):
             files += pictures.draw(known, results)
+            from rosetta.measure.benchmarks import pictures as curves
+
+            files += curves.draw(known, every, results)
     files += [page.write(known, key, results) for key in known.tasks]
-    files += Tables(known, [record for _, record in records.read_all(results)], results).write()
+    files += [*Tables(known, every, results).write(), benchmarks.write(known, every, results)]
+    files.append(benchmarks.scaling.write(known, every, results))
     files += pages.write(known, results)  # after those that it links to
     if results == RESULTS:
         files += [*written.write(known), manual.write(command_line)]

@@ -15,7 +15,7 @@ from rosetta.parameters import TOLD
 from rosetta.paths import from_root
 from rosetta.tasks import Task
 
-LINES, WIDTH = 110, 100  # of the code of a notebook: it is short enough to read
+WIDTH = 100  # of a line of code
 RUNNER = ("rosetta", "papermill")  # words that no notebook has: it needs nothing of the runner
 GIVEN = "INITIAL_WEIGHTS"  # bound where there are weights to be given
 
@@ -61,7 +61,7 @@ def troubles(notebook: Path, task: Task) -> Iterator[str]:
         yield refused
         return
     name, (intro, cells) = from_root(notebook), steps(notebook, task.kind)
-    for trouble in (*_file(notebook), *_notes(intro, cells, task.kind), *_parameters(cells, task), *_length(cells)):
+    for trouble in (*_file(notebook), *_notes(intro, cells, task.kind), *_parameters(cells, task), *_length(cells, task.kind.lines)):
         yield f"{name}: {trouble}"
 
 
@@ -173,10 +173,10 @@ def _parameters(cells: list[Step], task: Task) -> Iterator[str]:
         yield f"the cell parameters binds {', '.join(unread)}, which no other cell reads"
 
 
-def _length(cells: list[Step]) -> Iterator[str]:
+def _length(cells: list[Step], most: int) -> Iterator[str]:
     lines = [(step.role, line) for step in cells for line in step.code.splitlines() if line.strip()]
-    if len(lines) > LINES:
-        yield f"it has {len(lines)} lines of code; {LINES} are allowed"
+    if len(lines) > most:
+        yield f"it has {len(lines)} lines of code; {most} are allowed"
     for role, line in lines:
         if len(line) > WIDTH:
             yield f"the cell {role} has a line of {len(line)} characters; {WIDTH} are allowed: {line.strip()[:40]}..."

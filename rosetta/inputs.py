@@ -16,6 +16,7 @@ def images(
     to: Annotated[Path, typer.Argument(metavar="DEST", help="A new or empty folder.")],
     n: Annotated[int, typer.Option("--n", min=1, max=10_000, help="How many.")] = 2000,
     size: Annotated[int, typer.Option(min=1, help="Pixels a side.")] = 256,
+    by_class: Annotated[bool, typer.Option("--by-class", help="In a folder for each class.")] = False,
     data_dir: DataOption = None,
     synthetic: SyntheticOption = False,
 ) -> None:
@@ -25,7 +26,7 @@ def images(
     from rosetta.errors import RosettaError
 
     try:
-        pictures.write(str(to), n, size, data_dir, synthetic or None)
+        pictures.write(str(to), n, size, data_dir, synthetic or None, by_class)
     except DataError as error:
         raise RosettaError(str(error)) from None
     print(

@@ -19,7 +19,6 @@ from rosetta.parameters import TOLD
 from rosetta.paths import NOTEBOOKS
 
 PRESETS = ("smoke", "quick", "full")
-PASSES = 3  # of a training step: forward, and in backward the gradient of the inputs and that of the weights
 UNTIMED = "smoke"  # the preset whose times mean nothing: runs may share a device
 
 
@@ -72,15 +71,26 @@ class Protocol(Strict):
     steps: Count = 100  # that are timed at once
     repeats: Count = 5
     threads: Literal["all", "each"] = "all"  # all processors, or also 1, 2, 4 ... of them
+    unit: Literal["ms", "examples/s"] = "ms"  # of its figures
+    published: list[Name] = []  # files below results/published
     points: list[dict[str, Any]]  # parameters; a list stands for each of its values
+    points_on_cpu: list[dict[str, Any]] | None = None  # where there is no GPU, if others
+
+    def on(self, gpu: bool) -> "Protocol":
+        """With the points of a machine with or without a GPU."""
+        points = self.points if gpu or self.points_on_cpu is None else self.points_on_cpu
+        return self.model_copy(update={"points": points})
 
     def places(self) -> list[dict[str, Any]]:
-        """The parameters of each point."""
-        return [
-            dict(zip(group, values))
-            for group in self.points
-            for values in product(*(value if isinstance(value, list) else [value] for value in group.values()))
-        ]
+        """The parameters of each point, once."""
+        places = [place for group in self.points for place in places_of(group)]
+        return list({frozenset(place.items()): place for place in places}.values())
+
+
+def places_of(group: dict[str, Any]) -> list[dict[str, Any]]:
+    """The points of one entry of a protocol."""
+    values = (value if isinstance(value, list) else [value] for value in group.values())
+    return [dict(zip(group, each)) for each in product(*values)]
 
 
 class Task(Strict):
@@ -165,8 +175,8 @@ class Task(Strict):
         given |= {"without_chance": self.without_chance}
         given |= {f"sweep.{name}": {name: value} for name, values in self.sweep.items() for value in values}
         for key, protocol in self.protocols.items():
-            for number, place in enumerate(protocol.places(), start=1):
-                given[f"protocols.{key}, point {number}"] = place
+            for place in protocol.on(gpu=True).places() + protocol.on(gpu=False).places():
+                given[f"protocols.{key}, point {place}"] = place
         if self.check:
             given["check.parameters"] = self.check.parameters
             for metric in self.check.least.keys() - self.kind.metrics.model_fields.keys():
@@ -192,16 +202,17 @@ class Task(Strict):
         """The work of an item against that of an item with the task's own constants."""
         return self.kind.share(self.params, constants)
 
+    def flop(self, constants: dict[str, Any]) -> int | None:
+        """FLOP of a step: what no framework goes below without computing less, as Winograd's convolutions do.
+
+        None where the task does not say what its forward pass computes.
+        """
+        return self.kind.flop(self.params, constants)
+
     def step_s(self, facts: RowFacts, constants: dict[str, Any], gpu: bool) -> float:
         """Seconds that a step of a row should take, by its cost."""
         item_ms = facts.cost.gpu_item_ms if gpu else facts.cost.item_ms
         return constants[BATCH] * item_ms / 1000 * self.share(constants)
-
-    def step_flop(self, examples: int) -> int | None:
-        """FLOP of a training step with so many examples: what no framework goes below without computing less, as Winograd's
-        convolutions do. None where the task does not say what its forward pass computes."""
-        counts = getattr(self.params, "MULTIPLY_ADDS", None)
-        return counts and 2 * PASSES * counts["forward"] * examples
 
     def expected(self, flavour: str | None = None) -> dict[str, Any]:
         """What every finished run of a row of this flavour must have reported, by field of its metrics."""

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from common.data import images, pictures
+from common.data import image_folder, images, loaded, pictures
 from common.data.errors import DataError
 
 
@@ -32,3 +32,22 @@ def test_a_folder_that_holds_something_stays_as_it_is(tmp_path):
     with pytest.raises(DataError, match="cannot write pictures to"):
         pictures.write(str(tmp_path / "mine.jpg"), 1, synthetic=True)
     assert [file.read_text() for file in tmp_path.iterdir()] == ["mine"]
+
+
+def test_a_folder_for_each_class(tmp_path):
+    pictures.write(str(tmp_path / "new"), 4, size=32, synthetic=True, by_class=True)
+    files = sorted(file.relative_to(tmp_path / "new") for file in (tmp_path / "new").rglob("*.jpg"))
+    assert len(files) == 4 and all(len(file.parts) == 2 for file in files)
+    assert image_folder.checked(str(tmp_path / "new"), 4) == str(tmp_path / "new")
+    assert loaded.description() == {"name": "pictures", "synthetic": False, "sizes": {"images": 4}}
+
+
+def test_a_folder_without_classes_or_with_too_few_pictures_is_one_line(tmp_path):
+    pictures.write(str(tmp_path / "flat"), 2, size=32, synthetic=True)
+    with pytest.raises(DataError, match="holds 0 pictures in 0 folders; a batch needs 2, in a folder for each class"):
+        image_folder.checked(str(tmp_path / "flat"), 2)
+    pictures.write(str(tmp_path / "few"), 2, size=32, synthetic=True, by_class=True)
+    with pytest.raises(DataError, match="holds 2 pictures in . folders; a batch needs 3"):
+        image_folder.checked(str(tmp_path / "few"), 3)
+    with pytest.raises(DataError, match="cannot read the folder"):
+        image_folder.checked(str(tmp_path / "none"), 1)

@@ -9,6 +9,7 @@ from rosetta.figures import GIBIBYTES, KILOJOULES, SECONDS, Sample, Unit
 from rosetta.files import Count, Number, Seconds, Strict
 
 BATCH = "BATCHSIZE"  # the constant: examples a step
+PASSES = 3  # of a training step: forward, and in backward the gradient of the inputs and that of the weights
 
 
 class Metrics(Strict):
@@ -138,6 +139,7 @@ class Kind(ABC):
 
     name: ClassVar[str]
     roles: ClassVar[tuple[Role, ...]]  # in their order
+    lines: ClassVar[int] = 110  # of code that a notebook may have: it is short enough to read
     core: ClassVar[str] = "model"  # the role that tells frameworks apart best: a comparison opens at it
     constants: ClassVar[dict[str, Any]]  # that a task must have, each with a value of its type, the least of a number
     judged: ClassVar[dict[str, Any]] = {}  # that a task may have, likewise, and no notebook: figures are judged by them
@@ -162,6 +164,10 @@ class Kind(ABC):
     def share(self, params: Any, constants: dict[str, Any]) -> float:
         """The work of an item against that of an item with the task's own constants. params: the task's module."""
         return 1.0
+
+    def flop(self, params: Any, constants: dict[str, Any]) -> int | None:
+        """FLOP of a step of so many examples; None where the task does not count what it computes."""
+        return None
 
     @abstractmethod
     def size(self, constants: dict[str, Any]) -> str:

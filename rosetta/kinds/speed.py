@@ -2,15 +2,16 @@
 
 from typing import Any
 
-from rosetta.figures import MILLISECONDS, SECONDS, WHOLE
-from rosetta.files import Count, Number, Seconds
-from rosetta.kinds.kind import BUILD, MEASURED, NETWORK, RECORD, SETUP, Kind, Metrics, Quantity, Role, Trouble
+from rosetta.figures import MILLISECONDS, PERCENT, SECONDS, WHOLE
+from rosetta.files import Count, Fraction, Number, Seconds
+from rosetta.kinds.kind import BATCH, BUILD, MEASURED, NETWORK, PASSES, RECORD, SETUP, Kind, Metrics, Quantity, Role, Trouble
 
 
 class SpeedMetrics(Metrics):
     multiply_adds: Count | None = None  # of one example's forward pass, where the framework counts them
     warm_up_s: Seconds | None = None  # the steps that are not counted: they hold loading and compiling
     step_s: Seconds | None = None  # mean of the repeats
+    waiting: Fraction | None = None  # share of a step in which Python waits for the next batch, where it is read from files
     result: Number | None = None  # the mean of what the last step has computed
     examples_per_s: Number | None = None
 
@@ -18,6 +19,7 @@ class SpeedMetrics(Metrics):
 class Speed(Kind):
     name = "speed"
     roles = (*NETWORK, Role("step", "Step"), RECORD)
+    lines = 125  # every kind of layer has one, and batches may come from files
     constants = {"NETWORK": "", "BATCHSIZE": 1, "PHASE": "", "WARMUP": 0, "STEPS": 1, "REPEATS": 1, "SEED": 0}
     metrics = SpeedMetrics
     timed = SETUP
@@ -26,7 +28,7 @@ class Speed(Kind):
         Quantity("a step", lambda m: m.step_s, MILLISECONDS, better="less", spread=True),
         Quantity("examples/s", lambda m: m.examples_per_s, WHOLE),
     )
-    details = (Quantity("warm-up", lambda m: m.warm_up_s, SECONDS), BUILD, *MEASURED)
+    details = (Quantity("warm-up", lambda m: m.warm_up_s, SECONDS), Quantity("waiting for data", lambda m: m.waiting, PERCENT, always=False), BUILD, *MEASURED)
 
     figures = """
 - *A step* is the mean of the repeats. The *warm-up* before them holds what a framework loads, compiles or tunes lazily.
@@ -37,12 +39,16 @@ class Speed(Kind):
         return constants["BATCHSIZE"] * (constants["WARMUP"] + constants["STEPS"] * constants["REPEATS"])
 
     def share(self, params: Any, constants: dict[str, Any]) -> float:
-        """By the multiply-adds, where the task counts them; a gradient is twice a forward pass."""
-        passes = 1 if constants["PHASE"] == "forward" else 3
+        """By the multiply-adds, where the task counts them."""
+        own = {"NETWORK": params.NETWORK, "PHASE": "step", BATCH: 1}
+        if work := self.flop(params, constants | {BATCH: 1}):
+            return work / self.flop(params, own)
+        return _passes(constants) / _passes(own)
+
+    def flop(self, params: Any, constants: dict[str, Any]) -> int | None:
         if not hasattr(params, "network"):
-            return passes / 3
-        one, own = (params.network(name).MULTIPLY_ADDS for name in (constants["NETWORK"], params.NETWORK))
-        return passes / 3 * one / own
+            return None
+        return 2 * params.network(constants["NETWORK"]).MULTIPLY_ADDS * _passes(constants) * constants[BATCH]
 
     def size(self, constants: dict[str, Any]) -> str:
         repeats = f"{constants['REPEATS']} x {constants['STEPS']} steps"
@@ -54,3 +60,8 @@ class Speed(Kind):
 
     def trouble(self, metrics: SpeedMetrics, params: dict[str, Any]) -> Trouble | None:
         return Trouble("diverged", "the last step has computed no finite number") if metrics.result is None else None
+
+
+def _passes(constants: dict[str, Any]) -> int:
+    """A gradient computes twice what a forward pass does; an update is next to nothing."""
+    return 1 if constants["PHASE"] == "forward" else PASSES

@@ -11,6 +11,7 @@ from rosetta.kinds.kind import (
     DATA,
     MEASURED,
     NETWORK,
+    PASSES,
     RECORD,
     SETUP,
     Curves,
@@ -121,6 +122,10 @@ class Train(Kind):
     def items(self, constants: dict[str, Any]) -> float:
         """Training examples; testing one is counted as a third of training on it: forward without backward."""
         return constants["EPOCHS"] * constants["N_TRAIN"] + constants["N_TEST"] / 3
+
+    def flop(self, params: Any, constants: dict[str, Any]) -> int | None:
+        counts = getattr(params, "MULTIPLY_ADDS", None)
+        return counts and 2 * PASSES * counts["forward"] * constants[BATCH]
 
     def size(self, constants: dict[str, Any]) -> str:
         epochs = "1 epoch" if constants["EPOCHS"] == 1 else f"{constants['EPOCHS']} epochs"

@@ -25,7 +25,7 @@ def floor(size: int, repeats: int, out: Path | None) -> int:
     keep.machine("floor", machine, [point], results_folder(out))
     print(f"matrix product: {point.sample.high / 1e9:.0f} GFLOP/s with {machine.cores} processors")
     for key, task in catalog.load().tasks.items():
-        flop = task.kind.trains and task.step_flop(task.constants()[BATCH])
+        flop = task.flop(task.constants())
         if flop:
             about = f"{flop / 1e9:.1f} GFLOP a step of {task.constants()[BATCH]}"
             print(f"{key}: {about}, not below {1000 * flop / point.sample.high:.0f} ms")

@@ -1,5 +1,6 @@
-"""The picture of a sweep: examples a second by batch size, a small panel a row. Needs the optional extra ``site``."""
+"""Pictures of points by batch size, a small panel a row. Needs the optional extra ``site``."""
 
+from collections.abc import Callable
 from io import StringIO
 from math import ceil
 from pathlib import Path
@@ -19,6 +20,7 @@ from rosetta.records import Point, Record
 from rosetta.report.charts import STYLE, WIDTH
 
 ACROSS = 4  # panels
+RATE = "examples a second", lambda size, seconds: size / seconds
 STROKES = {"forward": ":", "backward": "--", "step": "-"}
 
 
@@ -31,12 +33,15 @@ def write(catalog: Catalog, records: list[Record], results: Path) -> list[Path]:
         file = picture_file(results, record.machine.name, catalog.task(record.task))
         pictures.setdefault(file, {})[record.title] = timed(record.points)
     for file, rows in pictures.items():
-        files.write_atomically(file, draw(rows))
+        files.write_atomically(file, draw(rows, *RATE))
     return list(pictures)
 
 
-def draw(rows: dict[str, list[Point]]) -> str:
-    """SVG of all points, by the title of their row. Error bars: the standard deviation of the repeats."""
+def draw(rows: dict[str, list[Point]], label: str, value: Callable[[int, float], float]) -> str:
+    """SVG of all points, by the title of their row. Error bars: the standard deviation of the repeats.
+
+    label: of what is shown; value: the same from a batch size and the seconds of a batch.
+    """
     threads = sorted({point.at["threads"] for points in rows.values() for point in points})
     down = ceil(len(rows) / ACROSS)
     with rc_context(STYLE):
@@ -44,11 +49,11 @@ def draw(rows: dict[str, list[Point]]) -> str:
         panels = list(figure.subplots(down, ACROSS, sharex=True, sharey=True, squeeze=False).flat)
         for axes, (title, points) in zip(panels, rows.items()):
             axes.set_title(title, fontsize=9)
-            _panel(axes, points, threads)
+            _panel(axes, points, threads, value)
         for axes in panels[len(rows) :]:
             axes.set_visible(False)
         figure.supxlabel("examples a batch (logarithmic)", fontsize=9)
-        figure.supylabel("examples a second (logarithmic)", fontsize=9)
+        figure.supylabel(f"{label} (logarithmic)", fontsize=9)
         keys = [
             Line2D([], [], color=f"C{place}", label=f"{number} thread{'' if number == 1 else 's'}")
             for place, number in enumerate(threads)
@@ -65,16 +70,16 @@ def draw(rows: dict[str, list[Point]]) -> str:
     return text.getvalue()
 
 
-def _panel(axes: Axes, points: list[Point], threads: list[int]) -> None:
+def _panel(axes: Axes, points: list[Point], threads: list[int], value: Callable[[int, float], float]) -> None:
     for place, number in enumerate(threads):
         for phase, stroke in STROKES.items():
             chosen = [point for point in points if (point.at["threads"], point.at["phase"]) == (number, phase)]
             chosen.sort(key=lambda point: point.at[BATCH])
             sizes = [point.at[BATCH] for point in chosen]
-            rates = [size / point.sample.mean for size, point in zip(sizes, chosen)]
-            errors = [rate * point.sample.deviation / point.sample.mean for rate, point in zip(rates, chosen)]
+            values = [value(size, point.sample.mean) for size, point in zip(sizes, chosen)]
+            errors = [each * point.sample.deviation / point.sample.mean for each, point in zip(values, chosen)]
             style = {"linestyle": stroke, "linewidth": 1.2, "marker": "o", "markersize": 2.5}
-            axes.errorbar(sizes, rates, errors, color=f"C{place}", **style)
+            axes.errorbar(sizes, values, errors, color=f"C{place}", **style)
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
     for axis in (axes.xaxis, axes.yaxis):

@@ -13,7 +13,8 @@ from rosetta.errors import RosettaError
 from rosetta.extras import needs_extra
 from rosetta.figures import clock
 from rosetta.kinds.kind import BATCH, Kind
-from rosetta.measure import cells, protocols, scripts
+from rosetta.measure import cells, scripts
+from rosetta.measure.benchmarks import protocols
 from rosetta.measure.cells import PHASES, milliseconds
 from rosetta.measure.options import RowOptions
 from rosetta.measure.process import Process

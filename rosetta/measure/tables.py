@@ -12,7 +12,7 @@ from rosetta.errors import RosettaError
 from rosetta.figures import spread
 from rosetta.kinds import KINDS
 from rosetta.kinds.kind import BATCH
-from rosetta.measure import cells, keep, protocol_tables, scripts
+from rosetta.measure import cells, keep, scripts
 from rosetta.measure.cells import PARTS, PHASES, milliseconds
 from rosetta.paths import RESULTS, ROOT, portable
 from rosetta.records import Point, Record
@@ -21,7 +21,6 @@ from rosetta.tasks import Task
 PAGE, WRITTEN = "speed.md", ROOT / "docs" / "performance.md"  # below the results folder; by hand, with tables
 HEADINGS = {
     "points": "Threads and batch size",
-    "protocol": "Published protocols",
     "fastest": "Against the fastest loop",
     "settings": "Environment variables",
     "startup": "Start-up",
@@ -132,7 +131,7 @@ class Tables:
     def blocks(self) -> "blocks.Tables":  # quoted: a copy of the method may stand below it (mutmut)
         """By the name of the block."""
         made = {name: partial(self._table, name) for name in OF_ROWS | OF_MACHINES}
-        makes = {"limits": self._limits, "sweep": _sweep, "points": self._points, "protocol": _protocol}
+        makes = {"limits": self._limits, "sweep": _sweep, "points": self._points}
         for name, make in makes.items():
             made[name] = partial(self._of_rows, name, make)
         return made
@@ -195,7 +194,7 @@ class Tables:
         """Where a step's time goes with all processors, beside what these do in a plain matrix product."""
         batch, machine = task.constants()[BATCH], group[0].machine
         floor = [each for each in keep.machines("floor", self.results) if each.machine.name == machine.name]
-        flop = task.kind.trains and task.step_flop(batch)
+        flop = task.flop(task.constants())
         if not floor or not flop:
             return []
         (product,), most, body = floor[0].points, max(_threads(group, batch), default=0), []
@@ -235,11 +234,6 @@ class Tables:
         address = markdown.address(picture, self.results)
         shown = f"![Examples a second by batch size and number of threads]({address})"
         return [markdown.table(heading, body), words, *([shown] if picture.is_file() else [])]
-
-
-def _protocol(task: Task, group: Group) -> list[str]:
-    made = protocol_tables.make(task, group)
-    return [*made, _words(group)] if made else []
 
 
 @contextmanager

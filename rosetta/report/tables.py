@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from rosetta.catalog import Row
 from rosetta.figures import Sample
-from rosetta.kinds.kind import Quantity
+from rosetta.kinds.kind import BATCH, Quantity
 from rosetta.records import Record
 from rosetta.report.columns import Column, TaskResults, title
 from rosetta.run import cards
@@ -188,7 +188,7 @@ def _figure(quantity: Quantity, runs: list[Record]) -> Cell:
 def _gpu_facts(row: Row, runs: list[Record], task: Task) -> list[Cell]:
     """What decides a figure on a GPU: how examples come there, how often Python waits, and the share of the card's peak that is left."""
     (card, *others), sample = runs[0].machine.gpus, Sample.of(run.metrics.examples_per_s for run in runs)
-    known, flop = cards.load().get(card.name), task.step_flop(1) if task.kind.trains else None
+    known, flop = cards.load().get(card.name), task.flop(runs[0].params | {BATCH: 1})
     share = sample.median * flop / (1e12 * known.peak_fp32) if sample and flop and known and not others else None
     facts = [Cell(row.facts.feeds or ""), Cell(row.facts.waits or "")]
     return [*facts, Cell("" if share is None else f"{share:.1%}", share)]

@@ -32,7 +32,7 @@ def test_multiply_adds_are_the_references(task, monkeypatch):
     network = Reference(task, next(iter(getattr(task.params, "FLAVOURS", [None])))).network
     network.probabilities(network.initial_weights(seed=0), x)
     assert sum(counts) == task.params.MULTIPLY_ADDS["forward"]
-    assert task.step_flop(64) == 6 * 64 * sum(counts)
+    assert task.flop({"BATCHSIZE": 64}) == 6 * 64 * sum(counts)
 
 
 def test_speed_is_the_arithmetic_over_the_time(monkeypatch):

@@ -14,9 +14,10 @@ from rosetta import files, records
 from rosetta.catalog import Row
 from rosetta.errors import unknown
 from rosetta.figures import clock
-from rosetta.measure import keep, tables
+from rosetta.measure import keep
+from rosetta.measure.benchmarks import page
+from rosetta.measure.benchmarks.page import NAME
 from rosetta.measure.options import RowOptions
-from rosetta.measure.protocol_tables import NAME
 from rosetta.measure.rows import Measuring, usual_threads
 from rosetta.options import numbers
 from rosetta.paths import portable
@@ -67,7 +68,7 @@ def _of(bench: Measuring, name: str) -> Protocol:
     for key in keys:
         if protocol := bench.catalog.task(key).protocols.get(name):
             bench.rows = [row for row in bench.rows if row.task == key]
-            return protocol
+            return protocol.on(bench.slot.on_gpu)
     known = [name for key in keys for name in bench.catalog.task(key).protocols]
     raise unknown("protocol", name, known)
 
@@ -154,12 +155,9 @@ class _Session:
             self.bench.console.say(
                 f"left out, about {clock(spot.estimate_s)}: {spot.plan.row.full_name}: {spot.label()}"
             )
-        for file in tables.Tables(self.bench.catalog, self._kept(), self.bench.results).write():
-            self.bench.console.say(portable(str(file)))
+        kept = [record for _, record in records.read_all(self.bench.results)]
+        self.bench.console.say(portable(str(page.write(self.bench.catalog, kept, self.bench.results))))
         return int(failed > 0)
-
-    def _kept(self) -> list[Record]:
-        return [record for _, record in records.read_all(self.bench.results)]
 
     def _point(self, spot: Spot, remaining: float | None) -> tuple[Point, str | None]:
         """The point, which is kept, and why it has no times. Memory that does not suffice is a result, no failure."""

@@ -1,0 +1,21 @@
+"""Folders of pictures, a folder for each class, which frameworks read by themselves: checked before they do."""
+
+import os
+
+from common.data import loaded
+from common.data.errors import DataError
+from common.data.images import ENDINGS
+
+
+def checked(folder, least):
+    """The same path. Raises DataError where the folder has no folders with pictures, or fewer pictures than ``least``: one batch."""
+    try:
+        classes = sorted(entry.path for entry in os.scandir(folder) if entry.is_dir())
+        pictures = sum(name.lower().endswith(ENDINGS) for path in classes for name in os.listdir(path))
+    except OSError as error:
+        raise DataError("IMAGES: cannot read the folder %s: %s" % (folder, error.strerror)) from None
+    if pictures < least:
+        found = "%d pictures in %d folders" % (pictures, len(classes))
+        raise DataError("IMAGES: %s holds %s; a batch needs %d, in a folder for each class" % (folder, found, least))
+    loaded.remember("pictures", False, images=pictures)
+    return folder
