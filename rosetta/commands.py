@@ -74,7 +74,8 @@ def make_environments(names: list[str], builds: list[str], again: bool, lock: bo
 
 def write_report(out: Path | None, draw: bool, command_line) -> None:
     """Write the pages anew from what is on disk, and draw the pictures where asked to. command_line: as typer makes it."""
-    from rosetta.measure import benchmarks  # here, because these bring NumPy
+    from rosetta.measure.benchmarks import page as repeated  # here, because these bring NumPy
+    from rosetta.measure.benchmarks import scaling
     from rosetta.measure.tables import Tables
     from rosetta.verify import page
 
@@ -87,8 +88,8 @@ def write_report(out: Path | None, draw: bool, command_line) -> None:
 
             files += curves.draw(known, every, results)
     files += [page.write(known, key, results) for key in known.tasks]
-    files += [*Tables(known, every, results).write(), benchmarks.write(known, every, results)]
-    files.append(benchmarks.scaling.write(known, every, results))
+    files += [*Tables(known, every, results).write(), repeated.write(known, every, results)]
+    files.append(scaling.write(known, every, results))
     files += pages.write(known, results)  # after those that it links to
     if results == RESULTS:
         files += [*written.write(known), manual.write(command_line)]

@@ -61,7 +61,12 @@ def troubles(notebook: Path, task: Task) -> Iterator[str]:
         yield refused
         return
     name, (intro, cells) = from_root(notebook), steps(notebook, task.kind)
-    for trouble in (*_file(notebook), *_notes(intro, cells, task.kind), *_parameters(cells, task), *_length(cells, task.kind.lines)):
+    for trouble in (
+        *_file(notebook),
+        *_notes(intro, cells, task.kind),
+        *_parameters(cells, task),
+        *_length(cells, task.kind.lines),
+    ):
         yield f"{name}: {trouble}"
 
 

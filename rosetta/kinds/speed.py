@@ -4,14 +4,29 @@ from typing import Any
 
 from rosetta.figures import MILLISECONDS, PERCENT, SECONDS, WHOLE
 from rosetta.files import Count, Fraction, Number, Seconds
-from rosetta.kinds.kind import BATCH, BUILD, MEASURED, NETWORK, PASSES, RECORD, SETUP, Kind, Metrics, Quantity, Role, Trouble
+from rosetta.kinds.kind import (
+    BATCH,
+    BUILD,
+    MEASURED,
+    NETWORK,
+    PASSES,
+    RECORD,
+    SETUP,
+    Kind,
+    Metrics,
+    Quantity,
+    Role,
+    Trouble,
+)
 
 
 class SpeedMetrics(Metrics):
     multiply_adds: Count | None = None  # of one example's forward pass, where the framework counts them
     warm_up_s: Seconds | None = None  # the steps that are not counted: they hold loading and compiling
     step_s: Seconds | None = None  # mean of the repeats
-    waiting: Fraction | None = None  # share of a step in which Python waits for the next batch, where it is read from files
+    waiting: Fraction | None = (
+        None  # share of a step in which Python waits for the next batch, where it is read from files
+    )
     result: Number | None = None  # the mean of what the last step has computed
     examples_per_s: Number | None = None
 
@@ -28,7 +43,12 @@ class Speed(Kind):
         Quantity("a step", lambda m: m.step_s, MILLISECONDS, better="less", spread=True),
         Quantity("examples/s", lambda m: m.examples_per_s, WHOLE),
     )
-    details = (Quantity("warm-up", lambda m: m.warm_up_s, SECONDS), Quantity("waiting for data", lambda m: m.waiting, PERCENT, always=False), BUILD, *MEASURED)
+    details = (
+        Quantity("warm-up", lambda m: m.warm_up_s, SECONDS),
+        Quantity("waiting for data", lambda m: m.waiting, PERCENT, always=False),
+        BUILD,
+        *MEASURED,
+    )
 
     figures = """
 - *A step* is the mean of the repeats. The *warm-up* before them holds what a framework loads, compiles or tunes lazily.

@@ -11,7 +11,8 @@ from rosetta import catalog as catalogs
 from rosetta import records
 from rosetta.catalog import Catalog
 from rosetta.errors import RosettaError
-from rosetta.measure import benchmarks
+from rosetta.measure.benchmarks import page as benchmarks
+from rosetta.measure.benchmarks import scaling
 from rosetta.measure.tables import PAGE as SPEED
 from rosetta.measure.tables import Tables
 from rosetta.paths import ENVIRONMENTS, GIT, RESULTS, ROOT
@@ -60,8 +61,8 @@ def write(out: Path, folder: Path, repository: str | None, branch: str | None = 
         documents.append(_document(pages, RESULTS / SPEED, Tables(catalog, every, folder).text()))
         repeated = benchmarks.text(catalog, every, folder)
         documents.append(_document(pages, RESULTS / benchmarks.PAGE, repeated))
-        several = benchmarks.scaling.text(catalog, every)
-        documents.append(_document(pages, RESULTS / benchmarks.scaling.PAGE, several))
+        several = scaling.text(catalog, every)
+        documents.append(_document(pages, RESULTS / scaling.PAGE, several))
         pages.write(addresses.INDEX, "index.html", NAME, "Tasks", contents=contents, documents=documents)
     return out / addresses.INDEX
 

@@ -42,7 +42,7 @@ PLACES = Protocol(
 
 
 def test_networks_and_sizes_are_tables_of_their_own():
-    made = page.sections(PLACES, "NETWORK", [1, 2])
+    made = page.layouts(PLACES, "NETWORK", [1, 2])
     assert [(each.phase, each.by_size, each.columns) for each in made] == [
         ("forward", False, [("a", 64, 1), ("b", 64, 1)]),
         ("forward", False, [("a", 64, 2), ("b", 64, 2)]),
@@ -55,23 +55,27 @@ def test_networks_and_sizes_are_tables_of_their_own():
 
 def test_threads_of_one_point_are_one_table_with_those_of_then():
     one = Protocol(title="One", about="", points=[{"NETWORK": "a", "BATCHSIZE": 64, "PHASE": "forward"}])
-    (section,) = page.sections(one, "NETWORK", [1, 2], {1, 4})
-    assert section.columns == [("a", 64, 1), ("a", 64, 2), ("a", 64, 4)]
-    assert section.headings()[-1] == "`a`, batch 64, 4 threads"
+    (layout,) = page.layouts(one, "NETWORK", [1, 2], {1, 4})
+    assert layout.columns == [("a", 64, 1), ("a", 64, 2), ("a", 64, 4)]
+    assert layout.headings()[-1] == "`a`, batch 64, 4 threads"
 
 
 def test_figure_of_then_stands_in_the_column_of_its_point():
-    (forward, _, by_size) = page.sections(PLACES, "NETWORK", [2])
+    (forward, _, by_size) = page.layouts(PLACES, "NETWORK", [2])
     same = PublishedPoint(at={"NETWORK": "a", "BATCHSIZE": 64, "PHASE": "forward"}, device="K40", figures={"x": 12.5})
-    other = PublishedPoint(at={"NETWORK": "b", "BATCHSIZE": 32, "PHASE": "forward"}, device="K40", figures={"x": 7, "y": 8})
+    other = PublishedPoint(
+        at={"NETWORK": "b", "BATCHSIZE": 32, "PHASE": "forward"}, device="K40", figures={"x": 7, "y": 8}
+    )
     lines = page.then(forward, [source(same, other)], "NETWORK", {"y": "The row y"})
     assert lines == [["*x, K40, 2017*", "12.5", "7 (batch 32)"], ["*The row y, K40, 2017*", "", "8 (batch 32)"]]
     assert page.then(by_size, [source(same)], "NETWORK", {}) == [], "another size is no column of sizes"
 
 
-@pytest.mark.parametrize("at", [{"PHASE": "gradient"}, {"devices": 2}, {"NETWORK": "c"}, {"threads": 1}, {"DATA": "real"}])
+@pytest.mark.parametrize(
+    "at", [{"PHASE": "gradient"}, {"devices": 2}, {"NETWORK": "c"}, {"threads": 1}, {"DATA": "real"}]
+)
 def test_figure_of_another_point_stands_nowhere(at):
-    (forward, *_) = page.sections(PLACES, "NETWORK", [2])
+    (forward, *_) = page.layouts(PLACES, "NETWORK", [2])
     whole = {"NETWORK": "a", "BATCHSIZE": 64, "PHASE": "forward"} | at
     other = PublishedPoint(at=whole, device="K40", figures={"x": 1})
     assert page.then(forward, [source(other)], "NETWORK", {}) == []
@@ -90,16 +94,16 @@ def test_published_points_are_of_networks_and_phases_of_their_task(task, name, p
 def test_page_has_rates_and_ratios(tmp_path):
     known = catalog.load()
     made = record(
-        *(point("vgg16", 64, phase, seconds) for phase, seconds in (("forward", 2.0), ("gradient", 5.0))),
+        *(point("vgg16", 8, phase, seconds) for phase, seconds in (("forward", 2.0), ("gradient", 5.0))),
         *(point("alexnet", size, "forward", 0.1 * size) for size in (1, 2)),
     ).model_copy(update={"changed": {page.NAME: "addfor"}})
     text = page.text(known, [made], tmp_path)
     assert re.search(r"\| A row \|[ |]* 2000\.0 ± 0\.0 \|", text), "milliseconds"
     assert re.search(r"\| A row \| 100\.00 \| 100\.00 \|", text), "milliseconds an example"
-    flop = 2 * known.task("networks").params.network("vgg16").MULTIPLY_ADDS * 64
+    flop = 2 * known.task("networks").params.network("vgg16").MULTIPLY_ADDS * 8
     assert f" {flop / 2.0 / 1e9:.1f} |" in text and f" {3 * flop / 5.0 / 1e9:.1f} |" in text, "GFLOP/s"
     assert re.search(r"times its forward pass\*\*\n\n.*\n.*\n\| A row \|[ |]* 2\.5 \|", text)
-    assert "*TensorFlow 1, GTX 1080, 2017*" in text and "420.28" in text
+    assert "*TensorFlow 1, GTX 1080, 2017*" in text and "420.28 (batch 64)" in text
 
 
 def test_ring_and_server_send_what_they_must():
@@ -115,7 +119,7 @@ def test_model_is_near_what_was_published():
     task, _, protocol = next(one for one in PROTOCOLS if one[1] == "tensorflow")
     found = scaling.compared(task, published.read(*protocol.published))
     off = [abs(each.error) for each in found]
-    assert len(found) == 85 and max(off) < 0.15
+    assert len(found) == 89 and max(off) < 0.25
     assert f"off by {sum(off) / len(off):.1%} of {len(off)} rates, at most by {max(off):.1%}" in " ".join(
         scaling.text(catalog.load(), []).split()
     )

@@ -57,7 +57,10 @@ def test_every_point_is_measured_once(toy):
     again = toy.call(*COMMAND, "--out", str(toy.out))
     assert again.returncode == 0 and "0 points to measure" in again.stdout
     page = (toy.out / "benchmarks.md").read_text()
-    assert "## Small (2016)" in page and "|  | `narrow`, batch 2 | `narrow`, batch 4 | `wide`, batch 2 | `wide`, batch 4 |" in page
+    assert (
+        "## Small (2016)" in page
+        and "|  | `narrow`, batch 2 | `narrow`, batch 4 | `wide`, batch 2 | `wide`, batch 4 |" in page
+    )
     assert "**Full step, 1 thread: ms**" in page and "**Forward, 1 thread: ms**" in page
 
     toys.notebook(toy.root, "toy_speed", "np.maximum(", "np.maximum( ")

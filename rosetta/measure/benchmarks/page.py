@@ -26,7 +26,7 @@ Cell = Callable[[Point], str]
 
 
 @dataclass(frozen=True)
-class Section:
+class Layout:
     """A table: its phase, its columns in order, and what makes a line of them. by_size: one network at several sizes."""
 
     phase: str
@@ -89,22 +89,22 @@ def grouped(catalog: Catalog, records: Iterable[Record]) -> dict[tuple[str, str,
     return {group: list(members) for group, members in groupby(chosen, key=key)}
 
 
-def sections(protocol: Protocol, which: str, numbers: list[int], others: Iterable[int] = ()) -> list[Section]:
+def layouts(protocol: Protocol, which: str, numbers: list[int], others: Iterable[int] = ()) -> list[Layout]:
     """The tables of a protocol: one of networks and one of each network that it takes at several sizes, for each phase.
 
     which: the parameter that names a network. numbers: of threads that were measured; others: that were published.
     """
-    layouts: dict[tuple, dict] = {}
+    tables: dict[tuple, dict] = {}
     for group in protocol.points:
         by_size = isinstance(group[BATCH], list) and not isinstance(group[which], list)
         for place in places_of(group):
             phase = place[PHASE], by_size and place[which]
-            layouts.setdefault(phase, {})[place[which], place[BATCH]] = None
+            tables.setdefault(phase, {})[place[which], place[BATCH]] = None
     made = []
-    for (phase, by_size), columns in layouts.items():
+    for (phase, by_size), columns in tables.items():
         one = len(columns) == 1
         for several in [sorted({*numbers, *others})] if one else [[number] for number in numbers]:
-            made.append(Section(phase, [(*column, number) for column in columns for number in several], bool(by_size)))
+            made.append(Layout(phase, [(*column, number) for column in columns for number in several], bool(by_size)))
     return made
 
 
@@ -115,17 +115,19 @@ def _of_machine(
     numbers = sorted({point.at["threads"] or 0 for record in group for point in record.points})
     others = {point.at["threads"] for source in sources for point in source.points if "threads" in point.at}
     unit, floor, parts = protocol.unit, _floor(group[0].machine.name, results), []
-    for section in sections(protocol, which, numbers, others):
-        own = _lines(section, group, which, partial(_figure, unit))
+    for layout in layouts(protocol, which, numbers, others):
+        own = _lines(layout, group, which, partial(_figure, unit))
         if not own:
             continue
-        most = section.columns[-1][-1] >= numbers[-1]
-        earlier = then(section, sources, which, titles) if most else []  # once, though their devices have no such threads
-        parts += [section.title(unit), _table(section, own + earlier)]
-        if section.by_size:
-            parts += [section.title("ms an example"), _table(section, _lines(section, group, which, _efficiency))]
-        if most and (rates := _lines(section, group, which, partial(_rate, task, floor))):
-            parts += [section.title("GFLOP/s"), _table(section, rates)]
+        most = layout.columns[-1][-1] >= numbers[-1]
+        earlier = (
+            then(layout, sources, which, titles) if most else []
+        )  # once, though their devices have no such threads
+        parts += [layout.title(unit), _table(layout, own + earlier)]
+        if layout.by_size:
+            parts += [layout.title("ms an example"), _table(layout, _lines(layout, group, which, _efficiency))]
+        if most and (rates := _lines(layout, group, which, partial(_rate, task, floor))):
+            parts += [layout.title("GFLOP/s"), _table(layout, rates)]
     parts += _against_forward(protocol, group, which, numbers[-1])
     for what, about in (("time", "Milliseconds a step by batch size"), ("example", "Milliseconds an example")):
         picture = picture_file(results, group[0].machine.name, task, name, what)
@@ -137,13 +139,13 @@ def _of_machine(
     return [*parts, markdown.wrapped(words)]
 
 
-def _lines(section: Section, group: list[Record], which: str, cell: Cell) -> list[list[str]]:
+def _lines(layout: Layout, group: list[Record], which: str, cell: Cell) -> list[list[str]]:
     """A line a row that has a point there."""
     lines = []
     for record in group:
-        found = {place_of(point, which): point for point in record.points if point.at[PHASE] == section.phase}
-        if found.keys() & set(section.columns):
-            cells = [cell(found[column]) if column in found else "" for column in section.columns]
+        found = {place_of(point, which): point for point in record.points if point.at[PHASE] == layout.phase}
+        if found.keys() & set(layout.columns):
+            cells = [cell(found[column]) if column in found else "" for column in layout.columns]
             lines.append([markdown.escape(record.title), *cells])
     return lines
 
@@ -187,48 +189,48 @@ def _against_forward(protocol: Protocol, group: list[Record], which: str, thread
         for place in protocol.places()
         if place[PHASE] == "gradient" and (place[which], place[BATCH]) in places
     ]
-    section, body = Section("gradient", columns, by_size=False), []
+    layout, body = Layout("gradient", columns, by_size=False), []
     for record in group:
-        means = {(point.at[PHASE], place_of(point, which)): point.sample.mean for point in record.points if point.values}
+        means = {
+            (point.at[PHASE], place_of(point, which)): point.sample.mean for point in record.points if point.values
+        }
         pairs = [(means.get(("gradient", column)), means.get(("forward", column))) for column in columns]
         cells = [f"{gradient / forward:.1f}" if gradient and forward else "" for gradient, forward in pairs]
         body += [[markdown.escape(record.title), *cells]] if any(cells) else []
-    return [section.title("times its forward pass"), _table(section, body)] if body else []
+    return [layout.title("times its forward pass"), _table(layout, body)] if body else []
 
 
-def then(section: Section, sources: list[Benchmark], which: str, titles: dict[str, str]) -> list[list[str]]:
+def then(layout: Layout, sources: list[Benchmark], which: str, titles: dict[str, str]) -> list[list[str]]:
     """What was published, a line a framework and device: at the same point, or at another size that the cell names."""
     lines: dict[tuple, dict[Column, str]] = {}
     for source in sources:
         for point in source.points:
-            column = _same(section, point, which)
+            column = _same(layout, point, which)
             for framework, figure in point.figures.items() if column else ():
                 size = point.at.get(BATCH, column[1])
                 about = "" if size == column[1] else f" (batch {size})"
                 line = lines.setdefault((f"{titles.get(framework, framework)}, {point.device}", source.year), {})
                 line.setdefault(column, f"{figure:,g}{about}")
     return [
-        [f"*{markdown.escape(f'{title}, {year}')}*", *(cells.get(column, "") for column in section.columns)]
+        [f"*{markdown.escape(f'{title}, {year}')}*", *(cells.get(column, "") for column in layout.columns)]
         for (title, year), cells in lines.items()
     ]
 
 
-def _same(section: Section, point: PublishedPoint, which: str) -> Column | None:
+def _same(layout: Layout, point: PublishedPoint, which: str) -> Column | None:
     """The column of a published point; of another size only where the table shows networks, not sizes."""
     at = point.at
-    if at[PHASE] != section.phase or at.get("devices", 1) != 1 or at.get("DATA", "synthetic") != "synthetic":
+    if at[PHASE] != layout.phase or at.get("devices", 1) != 1 or at.get("DATA", "synthetic") != "synthetic":
         return None
     columns = [
-        column
-        for column in section.columns
-        if column[0] == at[which] and at.get("threads", column[2]) == column[2]
+        column for column in layout.columns if column[0] == at[which] and at.get("threads", column[2]) == column[2]
     ]
     exact = [column for column in columns if at.get(BATCH, column[1]) == column[1]]
-    return (exact or ([] if section.by_size else columns) or [None])[-1]
+    return (exact or ([] if layout.by_size else columns) or [None])[-1]
 
 
-def _table(section: Section, body: list[list[str]]) -> str:
-    return markdown.table(["", *section.headings()], body)
+def _table(layout: Layout, body: list[list[str]]) -> str:
+    return markdown.table(["", *layout.headings()], body)
 
 
 def _source(source: Benchmark) -> str:

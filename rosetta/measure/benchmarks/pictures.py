@@ -24,8 +24,8 @@ def draw(catalog: Catalog, records: Iterable[Record], results: Path) -> list[Pat
         task = catalog.task(key)
         numbers = sorted({point.at["threads"] or 0 for record in group for point in record.points})
         protocol = task.protocols[name].on(bool(group[0].machine.gpus))
-        shown = [section for section in page.sections(protocol, task.kind.which, numbers) if section.by_size]
-        columns = {(section.phase, column) for section in shown for column in section.columns}
+        shown = [layout for layout in page.layouts(protocol, task.kind.which, numbers) if layout.by_size]
+        columns = {(layout.phase, column) for layout in shown for column in layout.columns}
         rows = {record.title: _points(record, columns, task.kind.which) for record in group}
         rows = {title: points for title, points in rows.items() if points}
         for what, (label, value) in SHOWN.items() if rows else ():

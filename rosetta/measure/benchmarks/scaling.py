@@ -155,5 +155,8 @@ def _measured(task: Task, name: str, group: list[Record]) -> list[str]:
                 cells = [f"{seconds / (seconds + each):.0%}" for each in sizes]
                 body.append([f"{markdown.code(which)}, {batch}", markdown.escape(title), f"{seconds:.3f}", *cells])
             heading = ["network, batch", "row", "a step, s", *(f"{number} devices" for number in DEVICES)]
-            parts += [f"**{way.capitalize()}, {link}: efficiency**", markdown.table(heading, body, [False, False, *[True] * 7])]
+            parts += [
+                f"**{way.capitalize()}, {link}: efficiency**",
+                markdown.table(heading, body, [False, False, *[True] * 7]),
+            ]
     return parts
