@@ -138,7 +138,7 @@ def test_panel_has_rates_with_the_spread_of_their_repeats():
 
     drawn, axes = {}, MagicMock()
     points = [point for size in (8, 4) for point in swept(1, 0.2, size)]
-    plot._panel(axes, cells.timed(points), [1])
+    plot._panel(axes, cells.timed(points), [1], plot.RATE[1])
     for sizes, rates, errors in (call.args for call in axes.errorbar.call_args_list):
         drawn[len(drawn)] = sizes, pytest.approx(rates), pytest.approx(errors, abs=1e-9)
     forward, backward, step = drawn.values()
