@@ -95,6 +95,17 @@ def test_point_that_cannot_be_is_kept_with_its_reason(toy, mistake, status, code
     assert re.search(rf"\| NumPy \| .*\| {status} \| {status} \|", (toy.out / "benchmarks.md").read_text())
 
 
+def test_machine_without_gpu_takes_the_points_made_for_it(toy):
+    file = toy.root / "notebooks" / "toy_speed" / "task.toml"
+    own = 'points_on_cpu = [{ NETWORK = "wide", BATCHSIZE = 2, PHASE = "forward" }]'
+    file.write_text(file.read_text().replace("\n[about]", f"{own}\n\n[about]", 1))
+    done = toy.call(*COMMAND, "--out", str(toy.out))
+    assert done.returncode == 0 and "1 points of 1 rows" in done.stdout
+    assert set(points(toy)) == {("wide", 2, "forward")}
+    page = (toy.out / "benchmarks.md").read_text()
+    assert "| `wide`, batch 2 |" in page and "narrow" not in page
+
+
 def test_row_that_lacks_a_network_is_not_asked_for_it(toy):
     file = toy.root / "notebooks" / "toy_speed" / "task.toml"
     file.write_text(file.read_text().replace("[rows]\nnumpy = {", '[rows]\nnumpy = { lacks = { wide = "too wide" },'))
