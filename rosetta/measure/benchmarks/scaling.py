@@ -114,7 +114,6 @@ def _gradient(task: Task, which: str) -> float:
 
 def _errors(task: Task, source: Benchmark) -> list[str]:
     found = compared(task, source)
-    heading = ["network, batch of a device", *(f"{number} devices" for number in DEVICES)]
     off = [abs(each.error) for each in found]
     words = (
         f"Examples a second as published, and how far the model is off. On average it is off by {fmean(off):.1%} of "
@@ -122,13 +121,17 @@ def _errors(task: Task, source: Benchmark) -> list[str]:
     )
     parts = [markdown.wrapped(words)]
     for platform, about in source.platforms.items():
+        numbers = [
+            number for number in DEVICES if any((each.platform, each.devices) == (platform, number) for each in found)
+        ]
+        heading = ["network, batch of a device", *(f"{number} devices" for number in numbers)]
         lines: dict[tuple, dict[int, str]] = {}
         for each in found:
             if each.platform == platform:
                 cell = f"{each.rate:,g} ({each.error:+.1%})"
                 lines.setdefault((each.network, each.batch), {})[each.devices] = cell
         body = [
-            [f"{markdown.code(network)}, {batch}", *(cells.get(number, "") for number in DEVICES)]
+            [f"{markdown.code(network)}, {batch}", *(cells.get(number, "") for number in numbers)]
             for (network, batch), cells in lines.items()
         ]
         parts += [f"**{platform}**: {about.about}.", markdown.table(heading, body)]
