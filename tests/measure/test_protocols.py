@@ -106,6 +106,13 @@ def test_machine_without_gpu_takes_the_points_made_for_it(toy):
     assert "| `wide`, batch 2 |" in page and "narrow" not in page
 
 
+def test_row_that_gains_nothing_without_a_gpu_is_left_out_unless_it_is_named(toy):
+    file = toy.root / "notebooks" / "toy_speed" / "task.toml"
+    file.write_text(file.read_text().replace("[rows]\nnumpy = {", '[rows]\nnumpy = { gpu_only = "no gain",'))
+    assert "0 points of 0 rows" in toy.call(*COMMAND, "--out", str(toy.out)).stdout
+    assert "5 points of 1 rows" in toy.call(*COMMAND, "numpy", "--out", str(toy.out)).stdout
+
+
 def test_row_that_lacks_a_network_is_not_asked_for_it(toy):
     file = toy.root / "notebooks" / "toy_speed" / "task.toml"
     file.write_text(file.read_text().replace("[rows]\nnumpy = {", '[rows]\nnumpy = { lacks = { wide = "too wide" },'))

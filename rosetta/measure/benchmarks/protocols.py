@@ -63,11 +63,15 @@ def run(
 
 
 def _of(bench: Measuring, name: str) -> Protocol:
-    """The protocol of that name. Raises RosettaError where the rows' task has none of it."""
+    """The protocol of that name; the rows that are left are of its task, and gain something here or are named.
+
+    Raises RosettaError where the rows' task has none of it.
+    """
     keys = {row.task for row in bench.rows}
     for key in keys:
         if protocol := bench.catalog.task(key).protocols.get(name):
-            bench.rows = [row for row in bench.rows if row.task == key]
+            here = bench.slot.on_gpu or bench.options.names
+            bench.rows = [row for row in bench.rows if row.task == key and (here or not row.facts.gpu_only)]
             return protocol.on(bench.slot.on_gpu)
     known = [name for key in keys for name in bench.catalog.task(key).protocols]
     raise unknown("protocol", name, known)
