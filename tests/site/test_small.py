@@ -58,7 +58,8 @@ def test_pages_and_files(site):
         "outputs: good.js",
         "results: csv html json",
     )
-    expected = {"index.html", "results.html", "results/speed.html", *DOCUMENTS}
+    generated = {f"results/{name}.html" for name in ("benchmarks", "scaling", "speed")}
+    expected = {"index.html", "results.html", *generated, *DOCUMENTS}
     for folders, names in (line.split(": ") for line in named):
         for folder in folders.split("/"):
             expected |= {f"{folder}/{TASK}{'/' if '.' in name else '.'}{name}" for name in names.split()}
