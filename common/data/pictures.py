@@ -13,7 +13,8 @@ QUALITY = 90  # of a JPEG
 def write(folder, n, size=256, data_dir=None, synthetic=None, by_class=False):
     """Write the first n test images, enlarged to size x size pixels, as ``00000-cat.jpg`` and so on; the same bytes each time.
 
-    folder: made where it is not there; it must be empty. by_class: ``cat/00000.jpg``, which frameworks' own readers of folders expect. data_dir, synthetic: as for ``cifar10.load``.
+    folder: made where it is not there; it must be empty. by_class: ``cat/00000.jpg``, which frameworks' own readers of folders
+    expect. data_dir, synthetic: as for ``cifar10.load``.
     Raises DataError for a folder that holds something or cannot be written, and for what ``cifar10.load`` does.
     """
     from PIL import Image  # here, because nothing else in common needs it at once

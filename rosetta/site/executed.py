@@ -90,9 +90,7 @@ def _read(file: Path) -> nbformat.NotebookNode:
 
 
 @cache
-@cache
 def _exporter() -> HTMLExporter:
-    """One for all: it compiles its templates once."""
     exporter = HTMLExporter(template_name="basic", sanitize_html=True)
     exporter.exclude_input_prompt = exporter.exclude_output_prompt = exporter.exclude_anchor_links = True
     exporter.register_filter("clean_html", _clean)  # each part by itself, too: none closes what is around it
