@@ -156,7 +156,7 @@ class Tables:
         parts = []
         for measured in keep.machines(what, self.results):
             heading, line = OF_MACHINES[what]
-            with _points_of(str(self.results / measured.machine.name / keep.FOLDER / f"{what}.json")):
+            with points_of(str(self.results / measured.machine.name / keep.FOLDER / f"{what}.json")):
                 parts.append(markdown.table(heading, [line(point) for point in measured.points]))
             if what not in OF_ROWS:  # whose tables say it
                 parts.append(
@@ -172,7 +172,7 @@ class Tables:
         several, parts = len({record.task for record in chosen}) > 1, []
         for (_, key, _), members in groupby(chosen, key=_setting):
             group, task = list(members), self.catalog.task(key)
-            with _points_of(f"{records.path(group[0], self.results).parent}/"):
+            with points_of(f"{records.path(group[0], self.results).parent}/"):
                 made = make(task, group)
             if made and several:
                 parts.append(f"**{task.title}**")
@@ -237,7 +237,7 @@ class Tables:
 
 
 @contextmanager
-def _points_of(where: str) -> Iterator[None]:
+def points_of(where: str) -> Iterator[None]:
     """Raises RosettaError for points that are not those of their measurement: their places are free in form."""
     try:
         yield

@@ -13,7 +13,8 @@ from rosetta.measure import keep
 from rosetta.measure.benchmarks import published
 from rosetta.measure.benchmarks.published import Benchmark, PublishedPoint
 from rosetta.measure.cells import PHASES, milliseconds
-from rosetta.records import Point, Record
+from rosetta.measure.tables import points_of
+from rosetta.records import Point, Record, path
 from rosetta.tasks import Protocol, Task, places_of
 
 PAGE = "benchmarks.md"  # below the results folder
@@ -73,14 +74,16 @@ def text(catalog: Catalog, records: Iterable[Record], results: Path) -> str:
             parts += [] if groups else [f"Not measured yet: `run_all.py sweep --task {task.key} --protocol {name}`."]
             for group in groups:
                 parts += [f"### {markdown.escape(group[0].machine.name)}, {markdown.escape(protocol.title)}"]
-                parts += _of_machine(task, name, group, sources, titles, results)
+                with points_of(f"{path(group[0], results).parent}/"):
+                    parts += _of_machine(task, name, group, sources, titles, results)
     return "\n\n".join(parts) + "\n"
 
 
 def grouped(catalog: Catalog, records: Iterable[Record]) -> dict[tuple[str, str, str], list[Record]]:
-    """By task, protocol and machine: the records of protocols, in the catalog's order."""
+    """By task, protocol and machine: the records of protocols that there still are, in the catalog's order."""
     order = {row.full_name: place for place, row in enumerate(catalog.rows())}
     chosen = [record for record in records if record.preset == NAME and record.full_name in order]
+    chosen = [record for record in chosen if record.changed[NAME] in catalog.task(record.task).protocols]
 
     def key(record: Record) -> tuple[str, str, str]:
         return record.task, record.changed[NAME], record.machine.name
@@ -120,9 +123,8 @@ def _of_machine(
         if not own:
             continue
         most = layout.columns[-1][-1] >= numbers[-1]
-        earlier = (
-            then(layout, sources, which, titles) if most else []
-        )  # once, though their devices have no such threads
+        # Once, though the devices of then have no such threads
+        earlier = then(layout, sources, which, titles) if most else []
         parts += [layout.title(unit), _table(layout, own + earlier)]
         if layout.by_size:
             parts += [layout.title("ms an example"), _table(layout, _lines(layout, group, which, _efficiency))]
