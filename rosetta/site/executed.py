@@ -10,8 +10,9 @@ from pathlib import Path
 import nbformat
 import nh3
 from markupsafe import Markup
-from nbconvert import HTMLExporter
-from nbconvert.filters import strip_ansi
+from nbconvert import HTMLExporter, TemplateExporter
+from nbconvert.filters import Highlight2HTML, strip_ansi
+from nbconvert.filters.widgetsdatatypefilter import WidgetsDataTypeFilter
 
 from rosetta.errors import RosettaError
 
@@ -36,6 +37,7 @@ LOOK |= {"visibility", "xlink:href"}
 PREFIXES = {"clip-", "fill", "font-", "gradient", "marker", "pattern", "stop-", "stroke", "text"}  # of more attributes
 NAMESPACES = {"xmlns": "http://www.w3.org/2000/svg", "xmlns:xlink": "http://www.w3.org/1999/xlink"}
 PICTURE = re.compile(r"data:image/(?:png|jpeg|gif|webp|svg\+xml);base64,[\w+/=\s]*$")
+WITHOUT_WORDS = re.compile(r"<img (?![^>]*\balt=)")
 MALFORMED = (
     ValueError,
     AttributeError,
@@ -51,8 +53,10 @@ def body(file: Path, markup: Callable[[str], str]) -> Markup:
     """A notebook with its outputs, as the inside of a page. markup: makes HTML of its Markdown, with links that hold on that page."""
     exporter = _exporter()
     exporter.register_filter("markdown2html", markup)
-    html, _ = exporter.from_notebook_node(_read(file))
-    return Markup(_clean(html))  # nbconvert writes parts of an output's metadata as they are
+    # Not HTMLExporter's own, which takes half as long again to mark what is stripped here
+    html, _ = TemplateExporter.from_notebook_node(exporter, _read(file))
+    html = _clean(html)  # nbconvert writes parts of an output's metadata as they are
+    return Markup(WITHOUT_WORDS.sub('<img alt="A picture without a description" ', html))
 
 
 @dataclass(frozen=True)
@@ -95,6 +99,8 @@ def _exporter() -> HTMLExporter:
     exporter.exclude_input_prompt = exporter.exclude_output_prompt = exporter.exclude_anchor_links = True
     exporter.register_filter("clean_html", _clean)  # each part by itself, too: none closes what is around it
     exporter.register_filter("text_base64", _picture)
+    exporter.register_filter("highlight_code", Highlight2HTML(parent=exporter))
+    exporter.register_filter("filter_data_type", WidgetsDataTypeFilter(notebook_metadata={}, parent=exporter))
     return exporter
 
 
