@@ -151,7 +151,9 @@ class Kind(ABC):
     charts: ClassVar[tuple[Dots | Curves, ...]] = ()
     figures: ClassVar[str] = ""  # what the figures mean, Markdown
     trains: ClassVar[bool] = False  # whether there is a training step to take apart
-    turns: ClassVar[str | None] = None  # what a run does again and again, so that it can be timed: "epochs" or "passes"
+    turns: ClassVar[str | None] = (
+        None  # what a run does again and again, so that it can be timed: "epochs", "passes" or "repeats"
+    )
     phases: ClassVar[tuple[str, ...]] = ()  # of a step, that a sweep times
     protocols: ClassVar[bool] = False  # whether a published protocol can be repeated, point by point
     which: ClassVar[str | None] = None  # the constant that names one of several networks

@@ -34,10 +34,11 @@ class SpeedMetrics(Metrics):
 class Speed(Kind):
     name = "speed"
     roles = (*NETWORK, Role("step", "Step"), RECORD)
-    lines = 125  # every kind of layer has one, and batches may come from files
+    lines = 130  # every kind of layer has one; batches may come from files, networks from a zoo
     constants = {"NETWORK": "", "BATCHSIZE": 1, "PHASE": "", "WARMUP": 0, "STEPS": 1, "REPEATS": 1, "SEED": 0}
     metrics = SpeedMetrics
     timed = SETUP
+    turns = "repeats"
     protocols, which = True, "NETWORK"
     main = (
         Quantity("a step", lambda m: m.step_s, MILLISECONDS, better="less", spread=True),
@@ -57,6 +58,14 @@ class Speed(Kind):
     def items(self, constants: dict[str, Any]) -> float:
         """Examples of all steps."""
         return constants["BATCHSIZE"] * (constants["WARMUP"] + constants["STEPS"] * constants["REPEATS"])
+
+    def steps(self, constants: dict[str, Any]) -> int:
+        """Of a repeat."""
+        return constants["STEPS"]
+
+    def short(self, constants: dict[str, Any], steps: int, turns: int) -> dict[str, Any]:
+        """Parameters of a run with repeats of so few steps: to measure by."""
+        return {"WARMUP": 1, "STEPS": steps, "REPEATS": turns}
 
     def share(self, params: Any, constants: dict[str, Any]) -> float:
         """By the multiply-adds, where the task counts them."""

@@ -36,8 +36,17 @@ def milliseconds(point: Point) -> str:
 
 
 def others(at: dict) -> dict:
-    """The parameters of a sweep's point besides threads and batch size."""
-    return {name: value for name, value in at.items() if name not in ("threads", BATCH, "phase", "steps")}
+    """The parameters of a point besides threads and batch size."""
+    return {name: value for name, value in at.items() if name not in ("threads", BATCH, "phase", "steps", "program")}
+
+
+def pairs(points: list[Point]) -> dict[str, list[Point]]:
+    """Points of two programs by what else they were measured with, in words; "" where that is nothing."""
+    found: dict[str, list[Point]] = {}
+    for point in points:
+        label = ", ".join(f"{name.lower()} {value}" for name, value in others(point.at).items())
+        found.setdefault(label and f"{label}, batch {point.at[BATCH]}", []).append(point)
+    return found
 
 
 def pair(points: list[Point]) -> list[str]:

@@ -13,7 +13,9 @@ from rosetta.options import DataOption, OutOption, results_folder
 
 app = typer.Typer(help="Measure how fast rows and this machine are; docs/performance.md says what was found.")
 
-Steps = Annotated[int, typer.Option(min=1, help="Of an epoch or a pass; a tenth of it where a step takes seconds.")]
+Steps = Annotated[
+    int, typer.Option(min=1, help="Of an epoch, a pass or a repeat; a tenth of it where a step takes seconds.")
+]
 Epochs = Annotated[
     int, typer.Option(min=2, help="Epochs, or passes where nothing is trained; the first is not counted.")
 ]
@@ -51,7 +53,7 @@ def _command(module: str, rows: bool = True) -> Callable[[Callable], Callable]:
 @app.command()
 @_command("pairs")
 def fastest(steps: Steps = 50, epochs: Epochs = 6) -> None:
-    """Every notebook's loop against the fastest idiomatic one of its framework, an epoch or a pass each by turns."""
+    """Every notebook's loop against the fastest idiomatic one of its framework, an epoch, a pass or a repeat each by turns."""
 
 
 @app.command()

@@ -1,4 +1,4 @@
-"""What runs in a framework's own process: ``python inside.py epochs|passes|phases SCRIPT [JSON]``. Python 3.6, standard library alone.
+"""What runs in a framework's own process: ``python inside.py epochs|passes|repeats|phases SCRIPT [JSON]``. Python 3.6, standard library alone.
 
 Lines for whoever started it go to standard output and begin with MARK; what the script prints itself is in between.
 """
@@ -61,6 +61,28 @@ def passes(script, options):
         tell({"seconds": time.perf_counter() - started, "mean output": float(outputs.mean())})
 
 
+def repeats(script, options):
+    """Run its steps, but wait for one's turn before the warm-up and every repeat; tell each one's seconds and the mean of its result."""
+    from common.steps import StepLog
+
+    made, noted = StepLog.__init__, StepLog.done
+
+    def start(log, repeats):
+        tell({"ready": True})
+        wait()
+        made(log, repeats)
+
+    def done(log, steps, result):
+        noted(log, steps, result)
+        seconds = steps * log.step_s[-1] if log.step_s else log.warm_up_s
+        tell({"seconds": seconds, "result": float(getattr(result, "mean", lambda: result)())})
+        wait()
+        log._last = time.perf_counter()
+
+    StepLog.__init__, StepLog.done = start, done
+    runpy.run_path(script, run_name="__main__")
+
+
 def phases(script, options):
     """Time the functions that the script leaves: for each batch size, ``repeats`` times ``steps`` calls of each phase.
 
@@ -93,4 +115,4 @@ def _timed(left, phase, batch, steps):
 if __name__ == "__main__":
     sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
     todo, script, options = sys.argv[1:]
-    {"epochs": epochs, "passes": passes, "phases": phases}[todo](script, json.loads(options))
+    {"epochs": epochs, "passes": passes, "repeats": repeats, "phases": phases}[todo](script, json.loads(options))

@@ -1,8 +1,9 @@
-"""Two scripts that compute by turns, an epoch or a pass each, on the same processors: what one gains over the other, in one run."""
+"""Two scripts that compute by turns, an epoch, a pass or a repeat each, on the same processors: what one gains over the other, in one run."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
+from typing import Any
 
 from rosetta.kinds.kind import BATCH
 from rosetta.measure import cells, scripts
@@ -53,14 +54,31 @@ def _measure(
             both = alternate((own, other), planned.kind.turns, bench.slot, turns)
         steps, points = planned.kind.steps(size), []
         for program, messages in zip((NOTEBOOK, what), both):
-            at, counted = {"program": program, BATCH: size[BATCH], "steps": steps}, messages[1:]
+            at = {"program": program, **_which(planned), BATCH: size[BATCH], "steps": steps}
+            counted = messages[1:]
             points.append(Point(at=at, values=[turn["seconds"] / steps for turn in counted]))
             evidence = next(name for name in counted[0] if name != "seconds")  # that it computed
             points.append(Point(at=at, values=[turn[evidence] for turn in counted], unit=evidence))
         yield points
 
-    plans = [bench.short(row, steps, turns) for row in bench.rows]
-    return bench.each(what, HEADING, plans, work, lambda points: cells.line(cells.pair(points), 26), variables)
+    plans = [
+        bench.short(row, steps, turns, place)
+        for row in bench.rows
+        for place in bench.catalog.task(row.task).compared
+        if place.get(bench.catalog.kind(row).which) not in row.facts.lacks
+    ]
+    return bench.each(what, HEADING, plans, work, _line, variables)
+
+
+def _which(planned: Plan) -> dict[str, Any]:
+    """The constant that names the network, where a task has several."""
+    name = planned.kind.which
+    return {name: planned.constants[name]} if name else {}
+
+
+def _line(points: list[Point]) -> str:
+    ((label, group),) = cells.pairs(points).items()
+    return f"{cells.line(cells.pair(group), 26)}  {label}".rstrip()
 
 
 def alternate(both: tuple[Script, Script], todo: str, slot: Slot, turns: int) -> tuple[list[dict], list[dict]]:

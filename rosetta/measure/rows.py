@@ -10,7 +10,6 @@ from typing import Any
 from rosetta import catalog, data, plan, records
 from rosetta.catalog import Catalog, Row
 from rosetta.errors import RosettaError, Unavailable
-from rosetta.kinds.kind import BATCH
 from rosetta.measure import keep, scripts, tables
 from rosetta.measure.options import RowOptions
 from rosetta.options import results_folder
@@ -21,6 +20,8 @@ from rosetta.run import devices, kernels, machine
 from rosetta.run.execute import blank
 from rosetta.tasks import UNTIMED
 from rosetta.terminal import Console
+
+NOWHERE: dict[str, Any] = {}  # no parameters over the task's own
 
 
 class Measuring:
@@ -44,21 +45,21 @@ class Measuring:
                 f"{other.full_name} is of kind {self.catalog.kind(other).name}, which is not measured so"
             )
 
-    def slow(self, row: Row) -> bool:
-        """Whether a step takes seconds here, by the row's cost."""
-        batch = self.catalog.task(row.task).constants()[BATCH]
-        return row.facts.cost.item_ms * batch >= 1000 and not self.slot.on_gpu
+    def slow(self, row: Row, place: dict[str, Any] = NOWHERE) -> bool:
+        """Whether a step takes seconds here, by the row's cost. place: parameters over the task's own."""
+        task = self.catalog.task(row.task)
+        return task.step_s(row.facts, task.constants() | place, gpu=False) >= 1 and not self.slot.on_gpu
 
     def plan(self, row: Row, overrides: dict[str, Any]) -> Plan:
         gpu, synthetic = self.slot.on_gpu, self.options.synthetic
         return plan.make(self.catalog, [row], UNTIMED, overrides, gpu=gpu, synthetic=synthetic)[0]
 
-    def short(self, row: Row, steps: int, turns: int) -> Plan:
+    def short(self, row: Row, steps: int, turns: int, place: dict[str, Any] = NOWHERE) -> Plan:
         """A run of a few steps a turn; a tenth of them where a step takes seconds."""
         task = self.catalog.task(row.task)
-        kind, constants = task.kind, task.constants()
-        steps = max(steps // 10, 1) if self.slow(row) else steps
-        return self.plan(row, kind.short(constants, min(steps, kind.steps(constants)), turns))
+        kind, constants = task.kind, task.constants() | place
+        steps = max(steps // 10, 1) if self.slow(row, place) else steps
+        return self.plan(row, place | kind.short(constants, min(steps, kind.steps(constants)), turns))
 
     @contextmanager
     def scripts(self, planned: Plan, *codes: dict[str, str]) -> Iterator[list[scripts.Script]]:

@@ -90,8 +90,13 @@ def _lines(heading: list[str], lines: Callable[[list[Point]], list[list[str]]], 
 
 
 def _against(other: str) -> Make:
-    heading = ["notebook, ms a step", f"{other}, ms a step", f"notebook / {other}"]
-    return _lines(heading, lambda points: [cells.pair(points)], _epochs)
+    def make(task: Task, group: Group) -> list[str]:
+        pairs = [(record, *pair) for record in group for pair in cells.pairs(record.points).items()]
+        body = [[f"{_title(of)} {markdown.escape(label)}".rstrip(), *cells.pair(points)] for of, label, points in pairs]
+        heading = ["", "notebook, ms a step", f"{other}, ms a step", f"notebook / {other}"]
+        return [markdown.table(heading, body), _epochs(group)]
+
+    return make
 
 
 # By the name of the measurement

@@ -12,7 +12,7 @@ from rosetta.measure import scripts
 from rosetta.measure.pairs import FASTEST
 from rosetta.run import devices
 from rosetta.run.kernels import Kernels
-from rosetta.verify import infer, levels, train
+from rosetta.verify import infer, levels, speed, train
 from rosetta.verify.kinds import proof
 from rosetta.verify.probes import Bench
 from rosetta.verify.train import BATCH, Size
@@ -50,6 +50,8 @@ FULL_BATCH = f"BATCHSIZE = {BATCH}\n\n"  # the probes' only batch is a short one
 SIZE = Size(n_test=20, drop_steps=0, n_drop_test=0)
 CASES = {row.full_name: (row, False) for row in ROWS if row.name not in LEFT_OUT}
 CASES |= {f"{row.full_name} as on a GPU": (row, True) for row in ROWS if row.full_name in ON_A_GPU}
+NETWORKS = ("alexnet_r", "resnet56")  # on which programs of a task of networks are proven: their steps
+LEVELS = {"train": [1, 3, 4], "infer": [1, 3], "speed": [4]}
 REAL = bool(os.environ.get("ROSETTA_DATA"))
 
 
@@ -78,6 +80,11 @@ def findings(request, tmp_path_factory) -> dict:
         row, on_a_gpu = CASES[case]
         own = rewritten(row, on_a_gpu, folders[case])
         reference = references[row.task, row.facts.flavour]
+        if KNOWN.kind(row).name == "speed":
+            trained = {name: reference.network.TRAINED[name] for name in NETWORKS}
+            prober = bench.prober(own, reference.task, reference.synthetic)
+            found = speed.steps(row, prober, reference, trained)
+            return case, found.reason if "skipped: " in (found.reason or "") else [found]
         if not KNOWN.kind(row).trains:
             found, outputs = infer.judge(row, bench.prober(own, reference.task, reference.synthetic), reference, False)
             return case, outputs.error if outputs.skipped else found
@@ -101,5 +108,5 @@ def test_computes_the_network(findings, missing, case):
     found = findings[case]
     if isinstance(found, str):
         missing(found)
-    assert [finding.level for finding in found] == ([1, 3, 4] if KNOWN.kind(CASES[case][0]).trains else [1, 3])
+    assert [finding.level for finding in found] == LEVELS[KNOWN.kind(CASES[case][0]).name]
     assert all(finding.passed for finding in found), [finding.reason for finding in found if not finding.passed]
