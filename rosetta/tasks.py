@@ -48,6 +48,9 @@ class RowFacts(Strict):
     looser: dict[str, Looser] = {}  # by quantity of the kind's levels
     flavour: str | None = None  # the published variant of a layer that the framework is bound to
     lacks: dict[str, str] = {}  # network -> why the framework cannot have it, where a task has several
+    zoo: dict[
+        str, str
+    ] = {}  # network of the framework's own zoo -> how it is another one than the task's; empty: it is not
     slow_on_cpu: str | None = None  # why it runs the smoke preset at most where there is no GPU
     gpu_only: str | None = None  # why a batch leaves it out where there is no GPU, unless it is named
     feeds: Literal["resident", "prefetch", "batch"] | None = None  # how examples come to a GPU: see docs/gpu.md
@@ -103,6 +106,9 @@ class Task(Strict):
     presets: dict[str, dict[str, Any]]  # over the constants
     sweep: dict[str, list[Any]] = {}  # axes besides the number of threads
     protocols: dict[str, Protocol] = {}  # published ones, that `sweep --protocol` repeats
+    compared: list[dict[str, Any]] = [
+        {}
+    ]  # parameters with which notebooks are measured against others, where not the task's own
     without_chance: dict[str, Any] = {}  # parameters of a run in which nothing is random, for ``verify``
     tolerances: dict[str, Positive] = {}  # of ``verify``, where this task needs others than its kind
     check: Check | None = None
@@ -174,6 +180,7 @@ class Task(Strict):
         given = {f"presets.{name}": values for name, values in self.presets.items()}
         given |= {"without_chance": self.without_chance}
         given |= {f"sweep.{name}": {name: value} for name, values in self.sweep.items() for value in values}
+        given |= {f"compared, {place}": place for place in self.compared}
         for key, protocol in self.protocols.items():
             for place in protocol.on(gpu=True).places() + protocol.on(gpu=False).places():
                 given[f"protocols.{key}, point {place}"] = place

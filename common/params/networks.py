@@ -35,6 +35,7 @@ LR = 0.001  # of SGD; small, because nothing is to be learned from one batch of 
 MOMENTUM = 0.9
 CLIP = 5.0  # the largest norm of the gradient of ``lstm``, over all weights
 IMAGES = None  # a folder of pictures, a folder for each class, to take in the place of noise; or None
+TEXT = None  # a file whose words ``lstm`` takes in the place of noise; or None
 SEED = 0  # of the batch and of the weights
 INITIAL_WEIGHTS = None  # a file of canonical weights (.npz), or None
 

@@ -5,7 +5,7 @@ Weights are a dict of arrays with the names and shapes of a network's ``WEIGHT_S
 
 import numpy as np
 
-from common.data import noise
+from common.data import examples
 from common.layers import pair, product
 from common.params import networks as lists
 from common.reference import networks_training as training
@@ -45,7 +45,7 @@ class Network(lists.Network):
     # ---- [data] A batch of noise
 
     def inputs(self, n, synthetic):
-        return noise.batch(self, n)[0]
+        return examples.batch(self, n)[0]
 
     # ---- [model] Layers, one after the other or side by side
 
@@ -72,7 +72,7 @@ class Network(lists.Network):
 
     def trained(self, weights, n, steps, constants, synthetic):
         """The weights after so many steps on the same batch of n, and the loss before the last update."""
-        x, y = noise.batch(self, n)
+        x, y = examples.batch(self, n)
         return training.steps(self, weights, x.astype(np.float64) if x.dtype.kind == "f" else x, y, steps, constants)
 
 

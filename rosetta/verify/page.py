@@ -8,7 +8,7 @@ from rosetta.markdown import escape, link, table
 from rosetta.paths import ROOT
 from rosetta.run.kernels import Kernels
 from rosetta.tasks import Task
-from rosetta.verify import conformance, digest
+from rosetta.verify import conformance, digest, several
 from rosetta.verify.conformance import Conformance, Report
 from rosetta.verify.diagnosis import Cause, causes
 from rosetta.verify.kinds import proof
@@ -71,6 +71,7 @@ def _verified(task: Task, lines: list[Line], expected: int) -> list[str]:
         ),
         f"Tolerances: {tolerances}.",
         *_looser(lines),
+        *several.sections(lines),
         *_failures(lines, proven.LEVELS),
         "## What was verified",
         table(["framework", "versions", "on", "when", "commit", "took"], map(_facts, lines), figures=False),

@@ -9,6 +9,9 @@ input's forward pass), ``initial_weights(seed)``, ``inputs(n, synthetic)`` (the 
 ``outputs(weights, x)``. Where not every number is trained, ``PARAMETERS`` counts those that are. It offers ``TRAINED``: names of networks,
 each with parameters of its run in the phase "step", and for these ``trained(weights, n, steps, constants, synthetic)``: (the weights after the steps,
 the loss before the last update).
+
+Where a row has a ``zoo``, its notebook takes SOURCE = "zoo", too. What ``task.toml`` says of each of these networks is judged on level 3: one that
+is the same computes the reference's outputs, another one does not.
 """
 
 from functools import cached_property
@@ -35,6 +38,7 @@ TOLERANCES = forward.TOLERANCES | {
 }
 BATCHSIZE = 2
 STEP = {"BATCHSIZE": BATCHSIZE, "PHASE": "forward", "WARMUP": 1, "STEPS": 1, "REPEATS": 1}
+ZOO = STEP | {"SOURCE": "zoo"}
 SEED = 4  # of the weights: no input of a ReLU lies so near to 0 that float32 would turn its sign
 STEPS = STEP["WARMUP"] + STEP["STEPS"] * STEP["REPEATS"]
 
@@ -86,15 +90,64 @@ class Known:
 def judge(row: Row, probe: Prober, reference: Reference, gpu: bool) -> tuple[list[Finding], Outputs]:
     """Networks that the row cannot have are left out."""
     here = {name: network for name, network in reference.known.items() if name not in row.facts.lacks}
-    passes = (Pass(one, STEP | {"NETWORK": name}, BATCHSIZE, name=f"{name}: ") for name, one in here.items())
-    findings, first = forward.judge(row, probe, reference, passes)
-    if first.skipped:
-        return findings, first
+    places = {name: (name, STEP) for name in here}
+    places |= {in_zoo(name): (name, ZOO) for name, other in row.facts.zoo.items() if not other}
+    network, forwards, first = Finding(level=1, passed=True), Finding(level=3, passed=True), None
+    for place, (name, parameters) in places.items():
+        one = Pass(here[name], parameters | {"NETWORK": name}, BATCHSIZE, f"{place}: ")
+        findings, outputs = forward.judge(row, probe, reference, [one])
+        first = first or outputs
+        if outputs.error:
+            return findings, first
+        for total, new in zip((network, forwards), findings):
+            _add(total, new)
+            if "output" in new.measured:
+                total.measured[output_of(place)] = new.measured["output"]
+                total.tolerances[output_of(place)] = new.tolerances["output"]
+    for name, other in row.facts.zoo.items():
+        if other and (wrong := _the_same(here[name], ZOO | {"NETWORK": name}, probe, reference)):
+            _add(forwards, Finding(level=3, passed=False, reason=f"{in_zoo(name)}: {wrong}"))
     trained = {name: own for name, own in reference.network.TRAINED.items() if name in here}
-    return [*findings, _steps(row, probe, reference, trained)], first
+    return [network, forwards, steps(row, probe, reference, trained)], first
 
 
-def _steps(row: Row, probe: Prober, reference: Reference, trained: dict[str, dict[str, Any]]) -> Finding:
+def in_zoo(name: str) -> str:
+    """The place of a network that comes from the framework's own zoo."""
+    return f"{name} of the zoo"
+
+
+def output_of(place: str) -> str:
+    """The quantity of level 3 that one network has."""
+    return f"output of {place}"
+
+
+def _add(total: Finding, new: Finding) -> None:
+    """What one network adds to all: the largest of each quantity, and the first reason."""
+    total.passed, total.reason = total.passed and new.passed, total.reason or new.reason
+    total.tolerances |= new.tolerances
+    for quantity, value in new.measured.items():
+        known = total.measured.get(quantity, 0.0)
+        total.measured[quantity] = None if known is None or value is None else max(known, value)
+
+
+def _the_same(network: Known, parameters: dict[str, Any], probe: Prober, reference: Reference) -> str | None:
+    """Why a network that is said to be another one is none: it has as many parameters, and computes the reference's outputs."""
+    alone = probe(parameters)  # it may fail at last: weights of another network cannot be saved as canonical ones
+    if alone.record.metrics.parameters is None:
+        return alone.error
+    if alone.record.metrics.parameters != network.PARAMETERS:
+        return None
+    start = network.initial_weights(SEED)
+    outputs = probes.from_weights(probe, start, parameters)
+    if outputs.error:
+        return None
+    wanted = network.outputs(start, exact(network.inputs(BATCHSIZE, reference.synthetic)))
+    if not np.allclose(outputs.outputs, wanted, rtol=0, atol=TOLERANCES["output"] * np.abs(wanted).max()):
+        return None
+    return "it is the task's network, and task.toml says that it is another one"
+
+
+def steps(row: Row, probe: Prober, reference: Reference, trained: dict[str, dict[str, Any]]) -> Finding:
     """Level 4."""
     judge = Judge(4, levels.tolerances(TOLERANCES, reference.task, row))
     for name, own in trained.items():

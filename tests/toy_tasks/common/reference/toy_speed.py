@@ -13,7 +13,7 @@ NAMES, TRAINED = tuple(NETWORKS), {"narrow": {"LR": 0.5}}
 class network:
     def __init__(self, name):
         self.WEIGHT_SHAPES = weight_shapes(name)
-        self.MULTIPLY_ADDS = sum(n * m for n, m in self.WEIGHT_SHAPES.values())
+        self.PARAMETERS = self.MULTIPLY_ADDS = sum(n * m for n, m in self.WEIGHT_SHAPES.values())
 
     def initial_weights(self, seed):
         rng = np.random.RandomState(seed)

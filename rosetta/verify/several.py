@@ -1,0 +1,59 @@
+"""What the page of a task with several networks has besides: the outputs of each, and those of the frameworks' own zoos."""
+
+from rosetta.catalog import Row
+from rosetta.markdown import escape, table
+from rosetta.verify.conformance import Conformance
+from rosetta.verify.speed import in_zoo, output_of
+
+LACKED = "none"
+ZOO = """\
+Some frameworks have a network of that name in their own zoo, which a notebook takes with `SOURCE="zoo"`. It is the same network where
+it computes the reference's outputs from the same weights; the figure is the difference.
+"""
+
+Line = tuple[Row, Conformance]
+
+
+def sections(lines: list[Line]) -> list[str]:
+    """Nothing where no row has several networks. Rows that are stale are left out."""
+    lines = [(row, line) for row, line in lines if not line.stale and _places(line)]
+    zoos = [(row, line) for row, line in lines if row.facts.zoo]
+    return ([*_outputs(lines)] if lines else []) + ([*_zoo(zoos)] if zoos else [])
+
+
+def _places(line: Conformance) -> dict[str, float | None]:
+    """The outputs' differences, by the network."""
+    start, of = output_of(""), [finding.measured for finding in line.findings]
+    return {name.removeprefix(start): value for each in of for name, value in each.items() if name.startswith(start)}
+
+
+def _outputs(lines: list[Line]) -> list[str]:
+    zoo = {in_zoo(name) for row, _ in lines for name in row.facts.zoo}
+    names = list(dict.fromkeys(name for _, line in lines for name in _places(line) if name not in zoo))
+    body = [
+        [escape(row.title), *(LACKED if name in row.facts.lacks else _figure(line, name) for name in names)]
+        for row, line in lines
+    ]
+    lacks = [[escape(row.title), f"`{name}`", escape(why)] for row, _ in lines for name, why in row.facts.lacks.items()]
+    parts = ["## Outputs of each network", table(["framework", *(f"`{name}`" for name in names)], body)]
+    return parts + ([table(["framework", "has no", "reason"], lacks, figures=False)] if lacks else [])
+
+
+def _zoo(lines: list[Line]) -> list[str]:
+    body = [
+        [
+            escape(row.title),
+            f"`{name}`",
+            f"another one: {escape(other)}" if other else "yes",
+            _figure(line, in_zoo(name)),
+        ]
+        for row, line in lines
+        for name, other in row.facts.zoo.items()
+    ]
+    heading = ["framework", "network", "the same", "difference"]
+    return ["## From the frameworks' zoos", ZOO, table(heading, body, figures=False)]
+
+
+def _figure(line: Conformance, name: str) -> str:
+    value = _places(line).get(name)
+    return "" if value is None else f"{value:.0e}"
