@@ -4,7 +4,7 @@
 # %% after weights
 class Loss(nn.Cell):
     def __init__(self, model):
-        super().__init__()
+        super().__init__(auto_prefix=False)  # names of weights stay
         self.model, self.loss_fn = model, nn.CrossEntropyLoss()
 
     def construct(self, x, y):
