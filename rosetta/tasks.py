@@ -48,9 +48,7 @@ class RowFacts(Strict):
     looser: dict[str, Looser] = {}  # by quantity of the kind's levels
     flavour: str | None = None  # the published variant of a layer that the framework is bound to
     lacks: dict[str, str] = {}  # network -> why the framework cannot have it, where a task has several
-    zoo: dict[
-        str, str
-    ] = {}  # network of the framework's own zoo -> how it is another one than the task's; empty: it is not
+    zoo: dict[str, str] = {}  # network of its own zoo -> how it is another one, Markdown; empty: it is the task's
     slow_on_cpu: str | None = None  # why it runs the smoke preset at most where there is no GPU
     gpu_only: str | None = None  # why a batch leaves it out where there is no GPU, unless it is named
     feeds: Literal["resident", "prefetch", "batch"] | None = None  # how examples come to a GPU: see docs/gpu.md
@@ -106,9 +104,7 @@ class Task(Strict):
     presets: dict[str, dict[str, Any]]  # over the constants
     sweep: dict[str, list[Any]] = {}  # axes besides the number of threads
     protocols: dict[str, Protocol] = {}  # published ones, that `sweep --protocol` repeats
-    compared: list[dict[str, Any]] = [
-        {}
-    ]  # parameters with which notebooks are measured against others, where not the task's own
+    compared: list[dict[str, Any]] = [{}]  # parameters over the task's own with which `measure fastest` measures
     without_chance: dict[str, Any] = {}  # parameters of a run in which nothing is random, for ``verify``
     tolerances: dict[str, Positive] = {}  # of ``verify``, where this task needs others than its kind
     check: Check | None = None

@@ -7,8 +7,8 @@ from rosetta.verify.speed import in_zoo, output_of
 
 LACKED = "none"
 ZOO = """\
-Some frameworks have a network of that name in their own zoo, which a notebook takes with `SOURCE="zoo"`. It is the same network where
-it computes the reference's outputs from the same weights; the figure is the difference.
+Some frameworks have a network of that name in their own zoo. A notebook takes it with `SOURCE="zoo"`. It is the same
+network where it computes the reference's outputs from the same weights. The figure is the difference.
 """
 
 Line = tuple[Row, Conformance]
@@ -18,7 +18,7 @@ def sections(lines: list[Line]) -> list[str]:
     """Nothing where no row has several networks. Rows that are stale are left out."""
     lines = [(row, line) for row, line in lines if not line.stale and _places(line)]
     zoos = [(row, line) for row, line in lines if row.facts.zoo]
-    return ([*_outputs(lines)] if lines else []) + ([*_zoo(zoos)] if zoos else [])
+    return (_outputs(lines) if lines else []) + (_zoo(zoos) if zoos else [])
 
 
 def _places(line: Conformance) -> dict[str, float | None]:
@@ -44,7 +44,7 @@ def _zoo(lines: list[Line]) -> list[str]:
         [
             escape(row.title),
             f"`{name}`",
-            f"another one: {escape(other)}" if other else "yes",
+            f"another one: {other}" if other else "yes",
             _figure(line, in_zoo(name)),
         ]
         for row, line in lines
