@@ -3,7 +3,8 @@ makes notebooks alike. The site cuts notebooks by it, ``run`` and ``check`` refu
 
 import ast
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 from pathlib import Path
@@ -46,13 +47,18 @@ def steps(notebook: Path, kind: Kind) -> tuple[str, list[Step]]:
     return notes[0], [Step(role, note, _text(cell), cell["metadata"]) for (cell, role), note in zip(tagged, notes[1:])]
 
 
-def refusal(notebook: Path, kind: Kind) -> str | None:
-    """Why a run of the notebook is refused before it starts; None where its cells are as they must be."""
+def refusal(notebook: Path, kind: Kind, given: Iterable[str] = ()) -> str | None:
+    """Why a run of the notebook is refused before it starts; None where its cells are as they must be.
+
+    given: parameters that a notebook need not have, and the run sets.
+    """
     try:
-        steps(notebook, kind)
+        _, cells = steps(notebook, kind)
     except RosettaError as error:
         return str(error)
-    return None
+    code = "\n".join(step.code for step in cells)
+    ignored = [name for name in given if not re.search(rf"\b{name}\b", code)]
+    return f"{from_root(notebook)} does not take {', '.join(ignored)}" if ignored else None
 
 
 def troubles(notebook: Path, task: Task) -> Iterator[str]:

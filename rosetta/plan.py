@@ -143,7 +143,7 @@ def make(
         overrides = checked(overrides, task)
         first = overrides.get("SEED", constants["SEED"])
         changed = {name: value for name, value in overrides.items() if name != "SEED"} | (slot or {})
-        refused = contract.refusal(row.notebook, task.kind)
+        refused = contract.refusal(row.notebook, task.kind, [name for name in task.paths if name in overrides])
         for repeat in range(seeds):
             seed = first + repeat
             chosen = task.presets[used] | overrides | ({"SEED": seed} if repeat else {})

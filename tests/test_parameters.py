@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from rosetta import plan, tasks
+from rosetta import catalog, plan, tasks
 from rosetta.errors import RosettaError
 from rosetta.parameters import fits
 from rosetta.paths import NOTEBOOKS
@@ -40,3 +40,11 @@ def test_a_path_is_absolute_and_leads_somewhere(tmp_path, monkeypatch):
         plan.checked({"IMAGES": "nowhere"}, task)
     with pytest.raises(RosettaError, match="there is no 5$"):
         plan.checked({"INITIAL_WEIGHTS": 5}, task)
+
+
+def test_row_that_ignores_a_path_is_refused():
+    """It would compute on noise under the name of the pictures."""
+    known, given = catalog.load(), {"IMAGES": str(NOTEBOOKS)}
+    rows = [row for row in known.rows("networks") if row.name in ("pytorch", "paddle")]
+    refused = {each.row.name: each.refused for each in plan.make(known, rows, "smoke", given, gpu=False)}
+    assert refused == {"pytorch": None, "paddle": "notebooks/networks/paddle.ipynb does not take IMAGES"}
