@@ -31,8 +31,9 @@ def line(cells: Iterable[str], width: int) -> str:
 
 
 def milliseconds(point: Point) -> str:
-    """Mean and standard deviation."""
-    return f"{1000 * point.sample.mean:.1f} ± {1000 * point.sample.deviation:.1f}"
+    """Mean and standard deviation; of a single repeat its time alone."""
+    mean = f"{1000 * point.sample.mean:.1f}"
+    return mean if len(point.values) == 1 else f"{mean} ± {1000 * point.sample.deviation:.1f}"
 
 
 def others(at: dict) -> dict:

@@ -1,4 +1,4 @@
-"""MindSpore: the step as the framework's own TrainOneStepCell compiles it. On a CPU the network is nearly all of the time."""
+"""MindSpore: the framework's own TrainOneStepCell in graph mode. On a CPU the network is nearly all of the time."""
 
 
 # %% after weights
@@ -13,6 +13,7 @@ class Loss(nn.Cell):
 
 
 # %% step
+ms.set_context(mode=ms.GRAPH_MODE)
 optimizer = nn.SGD(model.trainable_params(), LR, MOMENTUM)
 step = nn.TrainOneStepCell(Loss(model), optimizer)
 step.set_train()

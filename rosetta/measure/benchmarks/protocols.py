@@ -17,6 +17,7 @@ from rosetta.figures import clock
 from rosetta.measure import keep
 from rosetta.measure.benchmarks import page
 from rosetta.measure.benchmarks.page import NAME
+from rosetta.measure.cells import milliseconds
 from rosetta.measure.options import RowOptions
 from rosetta.measure.rows import Measuring, usual_threads
 from rosetta.options import numbers
@@ -150,9 +151,7 @@ class _Session:
             point, error = self._point(spot, remaining)
             ratios[row] = (time.monotonic() - begun) / spot.estimate_s
             failed += bool(error)
-            found = (
-                f"{1000 * point.sample.mean:.1f} ± {1000 * point.sample.deviation:.1f} ms" if point.values else error
-            )
+            found = f"{milliseconds(point)} ms" if point.values else error
             head = f"[{number}/{len(due)}] {row}: {spot.label()}: "
             self.bench.console.say(head + (found or point.status), "" if point.values else "red")
         for spot in left:
