@@ -30,6 +30,7 @@ from rosetta.run.execute import blank, execute
 from rosetta.tasks import Protocol
 
 REPEAT_S = 2.0  # a repeat whose estimate is longer takes fewer steps
+LEAST_WARM_UP = 2  # steps: some frameworks compile in the first, and record it for replay in the second
 LEAST_S = 1.0  # the least that a run may still need, so that it is begun
 LATE = 0.1  # of the time given: a run that needs longer than that beyond it is stopped
 MEMORY = ("memory", "bad_alloc", "allocate")  # what frameworks say where it does not suffice
@@ -94,7 +95,7 @@ def _spots(
         share = len(bench.processors) / slot.threads if slot.threads and not slot.on_gpu else 1
         step_s = share * task.step_s(row.facts, constants, bench.slot.on_gpu)
         fewer = max(1, min(constants["STEPS"], int(REPEAT_S / step_s)))
-        constants |= {"STEPS": fewer, "WARMUP": min(protocol.warmup, fewer)}
+        constants |= {"STEPS": fewer, "WARMUP": min(protocol.warmup, max(fewer, LEAST_WARM_UP))}
         planned = bench.plan(row, place | {name: constants[name] for name in ("WARMUP", "STEPS", "REPEATS")})
         counted = constants["WARMUP"] + fewer * constants["REPEATS"]
         yield Spot(planned, {"threads": slot.threads, **place}, slot, row.facts.cost.start_s + counted * step_s)
