@@ -92,7 +92,10 @@ def _lines(heading: list[str], lines: Callable[[list[Point]], list[list[str]]], 
 def _against(other: str) -> Make:
     def make(task: Task, group: Group) -> list[str]:
         pairs = [(record, *pair) for record in group for pair in cells.pairs(record.points).items()]
-        body = [[", ".join(filter(None, (_title(of), markdown.escape(label)))), *cells.pair(points)] for of, label, points in pairs]
+        body = [
+            [", ".join(filter(None, (_title(of), markdown.escape(label)))), *cells.pair(points)]
+            for of, label, points in pairs
+        ]
         heading = ["", "notebook, ms a step", f"{other}, ms a step", f"notebook / {other}"]
         return [markdown.table(heading, body), _epochs(group)]
 
