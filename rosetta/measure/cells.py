@@ -2,9 +2,12 @@
 
 from collections.abc import Iterable
 
+from rosetta import markdown
 from rosetta.figures import PERCENT, Sample, spread
 from rosetta.kinds.kind import BATCH
-from rosetta.records import Point
+from rosetta.records import Point, Record
+
+Group = list[Record]  # of one machine, task and setting, in the catalog's order
 
 PHASES = {"forward": "forward", "backward": "forward + backward", "step": "full step"}
 SECOND = "second step"  # of a start; comes after what is added up
@@ -76,3 +79,15 @@ def lesson(point: Point) -> list[str]:
     if point.unit == "s":
         return [point.at["lesson"], f"{spread(point.sample, 1, 1000)} ms a step"]
     return [point.at["lesson"], ", ".join(map(PERCENT.one, point.values))]
+
+
+def titled(record: Record) -> str:
+    """Of its row; says so where the data is synthetic."""
+    return markdown.escape(record.title) + (" SYNTHETIC" if record.dataset.synthetic else "")
+
+
+def measured_on(group: Group, *parts: str) -> str:
+    """Machine, protocol and days, below a table. parts: the protocol."""
+    days = sorted({f"{record.started:%Y-%m-%d}" for record in group})
+    days = " to ".join(dict.fromkeys([days[0], days[-1]]))
+    return markdown.wrapped("; ".join([markdown.escape(group[0].machine.about), *parts, days]) + ".")

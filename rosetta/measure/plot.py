@@ -15,7 +15,7 @@ from rosetta import files
 from rosetta.catalog import Catalog
 from rosetta.kinds.kind import BATCH
 from rosetta.measure.cells import PHASES, timed
-from rosetta.measure.tables import picture_file
+from rosetta.measure.sweep_tables import picture_file
 from rosetta.records import Point, Record
 from rosetta.report.charts import STYLE, WIDTH
 

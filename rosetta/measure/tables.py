@@ -11,9 +11,8 @@ from rosetta.catalog import Catalog
 from rosetta.errors import RosettaError
 from rosetta.figures import spread
 from rosetta.kinds import KINDS
-from rosetta.kinds.kind import BATCH
-from rosetta.measure import cells, keep, scripts
-from rosetta.measure.cells import PARTS, PHASES, milliseconds
+from rosetta.measure import cells, keep, scripts, sweep_tables
+from rosetta.measure.cells import PARTS, Group, measured_on, titled
 from rosetta.paths import RESULTS, ROOT, portable
 from rosetta.records import Point, Record
 from rosetta.tasks import Task
@@ -33,17 +32,7 @@ HEADINGS = {
 PROGRAMS = {"fastest": "fastest", "sweep": "phases"}  # by measurement: below programs/, a file each framework may have
 OF_POINTS = {"limits": "sweep", "points": "sweep"}  # tables that show another measurement's points again
 
-Group = list[Record]  # of one machine, task and setting, in the catalog's order
 Make = Callable[[Task, Group], list[str]]  # a table and the words below it; nothing where nothing is known
-
-
-def picture_file(results: Path, machine: str, task: Task) -> Path:
-    """The picture of a sweep, where one was drawn."""
-    return results / machine / keep.FOLDER / f"{task.key}-sweep.svg"
-
-
-def _title(record: Record) -> str:
-    return markdown.escape(record.title) + (" SYNTHETIC" if record.dataset.synthetic else "")
 
 
 def _setting(record: Record) -> tuple[str, str, str]:
@@ -58,19 +47,12 @@ def _given(changed: dict) -> str:
     )
 
 
-def _words(group: Group, *parts: str) -> str:
-    """Machine, protocol and days, below a table."""
-    days = sorted({f"{record.started:%Y-%m-%d}" for record in group})
-    days = " to ".join(dict.fromkeys([days[0], days[-1]]))
-    return markdown.wrapped("; ".join([markdown.escape(group[0].machine.about), *parts, days]) + ".")
-
-
 def _epochs(group: Group) -> str:
     points = [point for record in group for point in cells.timed(record.points)]
     counts = sorted({(point.at["steps"], len(point.values)) for point in points})
     turns = KINDS[group[0].kind].turns
     epochs = ", ".join(f"{number} {turns} of {steps} steps" for steps, number in counts)
-    return _words(group, f"{epochs} after a first that is not counted")
+    return measured_on(group, f"{epochs} after a first that is not counted")
 
 
 def _repeats(group: Group) -> str:
@@ -79,11 +61,11 @@ def _repeats(group: Group) -> str:
     return markdown.wrapped(f"{markdown.escape(group[0].machine.about)}; {counted}.")
 
 
-def _lines(heading: list[str], lines: Callable[[list[Point]], list[list[str]]], words=_words) -> Make:
+def _lines(heading: list[str], lines: Callable[[list[Point]], list[list[str]]], words=measured_on) -> Make:
     """A table of the same columns whatever the task. heading: after the row's title. lines: of a record. words: below it."""
 
     def make(task: Task, group: Group) -> list[str]:
-        body = [[_title(each), *line] for each in group for line in lines(each.points)]
+        body = [[titled(each), *line] for each in group for line in lines(each.points)]
         return [markdown.table(["", *heading], body), words(group)]
 
     return make
@@ -93,7 +75,7 @@ def _against(other: str) -> Make:
     def make(task: Task, group: Group) -> list[str]:
         pairs = [(record, *pair) for record in group for pair in cells.pairs(record.points).items()]
         body = [
-            [", ".join(filter(None, (_title(of), markdown.escape(label)))), *cells.pair(points)]
+            [", ".join(filter(None, (titled(of), markdown.escape(label)))), *cells.pair(points)]
             for of, label, points in pairs
         ]
         heading = ["", "notebook, ms a step", f"{other}, ms a step", f"notebook / {other}"]
@@ -139,10 +121,12 @@ class Tables:
     def blocks(self) -> "blocks.Tables":  # quoted: a copy of the method may stand below it (mutmut)
         """By the name of the block."""
         made = {name: partial(self._table, name) for name in OF_ROWS | OF_MACHINES}
-        makes = {"limits": self._limits, "sweep": _sweep, "points": self._points}
-        for name, make in makes.items():
-            made[name] = partial(self._of_rows, name, make)
-        return made
+        makes = {
+            "limits": partial(sweep_tables.limits, self.results),
+            "sweep": sweep_tables.by_threads,
+            "points": partial(sweep_tables.every_point, self.results),
+        }
+        return made | {name: partial(self._of_rows, name, make) for name, make in makes.items()}
 
     def write(self) -> list[Path]:
         """Write ``speed.md`` and, from the default results, the tables of the hand-written page; returns their paths."""
@@ -198,51 +182,6 @@ class Tables:
         titles = [row.title for row in rows if not scripts.program(PROGRAMS[what], row).is_file()]
         return [markdown.wrapped(f"No program is written for: {markdown.escape('; '.join(titles))}.")] if titles else []
 
-    def _limits(self, task: Task, group: Group) -> list[str]:
-        """Where a step's time goes with all processors, beside what these do in a plain matrix product."""
-        batch, machine = task.constants()[BATCH], group[0].machine
-        floor = [each for each in keep.machines("floor", self.results) if each.machine.name == machine.name]
-        flop = task.flop(task.constants())
-        if not floor or not flop:
-            return []
-        (product,), most, body = floor[0].points, max(_threads(group, batch), default=0), []
-        best, size = product.sample.high, product.at["size"]
-        for record in group:
-            means = {phase: point.sample.mean for phase, point in _phases(record, most, batch).items()}
-            if not means:
-                continue
-            forward, backward, step = (means[phase] for phase in PHASES)
-            rate, parts = flop / step, (forward, backward - forward, step - backward)
-            shares = [f"{round(part / step, 2) + 0.0:.0%}" for part in parts]  # + 0.0: no minus before nothing
-            body.append([_title(record), f"{1000 * step:.0f}", f"{rate / 1e9:.0f}", f"{rate / best:.0%}", *shares])
-        heading = ["", "full step, ms", "GFLOP/s", "of the matrix product's", "forward", "gradients", "update"]
-        words = (
-            f"From the next table, with {_count(most)}. NumPy's product of two matrices of {size} x {size}: "
-            f"{best / 1e9:.0f} GFLOP/s, which makes the floor of a step {1000 * flop / best:.0f} ms "
-            f"({markdown.escape(floor[0].machine.about)}; {floor[0].measured:%Y-%m-%d})."
-        )
-        return [markdown.table(heading, body), markdown.wrapped(words)]
-
-    def _points(self, task: Task, group: Group) -> list[str]:
-        """Every point of a sweep."""
-        body = []
-        for record in group:
-            for place, points in groupby(sorted(cells.timed(record.points), key=_place), key=_place):
-                phases, at = {point.at["phase"]: point for point in points}, dict(place)
-                step = phases[task.kind.phases[-1]]
-                others = [markdown.escape(f"{name.lower()} {value}") for name, value in cells.others(at).items()]
-                title = " ".join([_title(record), *others])
-                times = [milliseconds(phases[phase]) for phase in task.kind.phases]
-                rate, protocol = f"{at[BATCH] / step.sample.mean:.0f}", f"{len(step.values)} x {step.at['steps']}"
-                body.append([title, str(at["threads"]), str(at[BATCH]), *times, rate, protocol])
-        times = (f"{PHASES[phase]}, ms" for phase in task.kind.phases)
-        heading = ["row", "threads", "batch", *times, "examples/s", "protocol"]
-        words = "Mean ± standard deviation; *protocol*: repeats x steps. " + _words(group)
-        picture = picture_file(self.results, group[0].machine.name, task)
-        address = markdown.address(picture, self.results)
-        shown = f"![Examples a second by batch size and number of threads]({address})"
-        return [markdown.table(heading, body), words, *([shown] if picture.is_file() else [])]
-
 
 @contextmanager
 def points_of(where: str) -> Iterator[None]:
@@ -253,50 +192,3 @@ def points_of(where: str) -> Iterator[None]:
         lacking = f"lacks {error}" if isinstance(error, KeyError) else error
         text = f"{portable(where)} is not valid: points: {lacking}; delete it and measure anew"
         raise RosettaError(text) from None
-
-
-def _sweep(task: Task, group: Group) -> list[str]:
-    """Milliseconds of each phase at the task's own batch size, for every number of threads."""
-    batch = task.constants()[BATCH]
-    threads, known, body, counts = _threads(group, batch), task.kind.phases, [], set()
-    if not threads:
-        return []
-    for record in group:
-        by_threads = [_phases(record, number, batch) for number in threads]
-        if not any(by_threads):
-            continue
-        figures = [milliseconds(phases[phase]) if phases else "" for phases in by_threads for phase in known]
-        steps = [phases[known[-1]] for phases in by_threads if phases]
-        complete = len(threads) > 1 and by_threads[0] and by_threads[-1]
-        gain = f"{steps[0].sample.mean / steps[-1].sample.mean:.2f}" if complete else ""
-        body.append([_title(record), *figures, gain])
-        counts |= {(step.at["steps"], len(step.values)) for step in steps}
-    heading = ["", *(f"{PHASES[phase]}, ms, {_count(number)}" for number in threads for phase in known), "gain"]
-    protocol = ", ".join(f"{repeats} times {steps} steps" for steps, repeats in sorted(counts))
-    parts = [f"batch {batch}, {protocol}, mean ± standard deviation"]
-    if len(threads) > 1:
-        unit = "step" if task.kind.trains else "pass"
-        parts.append(f"*gain*: of the {unit}, from {_count(threads[0])} to {threads[-1]}")
-    words = _words(group, *parts)
-    return [markdown.table(heading, body), words]
-
-
-def _place(point: Point) -> tuple:
-    """Where a point of a sweep was taken, whatever its phase."""
-    return tuple((name, value) for name, value in point.at.items() if name not in ("phase", keep.PROTOCOL))
-
-
-def _phases(record: Record, threads: int, batch: int) -> dict[str, Point]:
-    """The timed points of a sweep at one place of two axes alone."""
-    place = {"threads": threads, BATCH: batch}
-    return {point.at["phase"]: point for point in cells.timed(record.points) if dict(_place(point)) == place}
-
-
-def _threads(group: Group, batch: int) -> list[int]:
-    """The numbers of threads that were measured at this batch size."""
-    points = [point for record in group for point in record.points]
-    return sorted({point.at["threads"] for point in points if point.at[BATCH] == batch})
-
-
-def _count(threads: int) -> str:
-    return f"{threads} thread{'' if threads == 1 else 's'}"
