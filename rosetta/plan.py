@@ -22,7 +22,8 @@ from rosetta.tasks import PRESETS, UNTIMED, Task
 LIMIT, SHORTEST_LIMIT_S = 10, 1800  # a run is stopped after that many times its estimate, but not before
 LONGEST_LIMIT_S = 10**8  # three years; clocks of the system count no further than some hundred
 
-Durations = dict[tuple[str, str], float]  # seconds that a row takes in a column
+# Seconds that a row takes in a column, whatever the data: whether a task makes its own is known after its run
+Durations = dict[tuple[str, str], float]
 
 
 def content(path: Path) -> str:
@@ -86,7 +87,7 @@ class Plan(BaseModel):
         """Seconds the run should take: the median of what it took before, else from the task's costs."""
         if self.refused:
             return 0.0
-        known = (took or {}).get((self.row.full_name, self.column))
+        known = (took or {}).get((self.row.full_name, column(self.preset, self.changed, synthetic=False)))
         if known is not None:
             return known
         cost = self.row.facts.cost
@@ -114,7 +115,8 @@ def durations(earlier: Iterable[Record]) -> Durations:
     groups: dict[tuple[str, str], list[float]] = {}
     for record in earlier:
         if record.status == "ok" and record.metrics.wall_s:
-            groups.setdefault((record.full_name, record.column), []).append(record.metrics.wall_s)
+            place = record.full_name, column(record.preset, record.changed, synthetic=False)
+            groups.setdefault(place, []).append(record.metrics.wall_s)
     return {key: median(seconds) for key, seconds in groups.items()}
 
 

@@ -201,8 +201,11 @@ def write(record: Record, results: Path) -> Path:
     """Write a record atomically; one that succeeded takes away what an earlier failure of its row has left."""
     target = files.write(path(record, results), record)
     if record.status == "ok":
-        for suffix in SUFFIXES:  # by name: a folder may hold very many runs
-            target.with_name(f"{record.stem}.failed{suffix}").unlink(missing_ok=True)
+        # A run that failed does not know yet that its task makes its own data
+        planned = column(record.preset, record.changed, bool(record.params.get("SYNTHETIC")))
+        for folder in {target.parent, target.parent.with_name(planned)}:
+            for suffix in SUFFIXES:  # by name: a folder may hold very many runs
+                (folder / f"{record.stem}.failed{suffix}").unlink(missing_ok=True)
     return target
 
 

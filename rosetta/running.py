@@ -116,7 +116,7 @@ class _Job:
     def _kept(self, batch: str) -> dict[int, Record]:
         """The batch's finished runs, by their place among the plans, whose notebook, parameters, pins and machine are today's."""
         finished = {
-            (record.full_name, record.seed, record.column, record.key): record
+            (record.full_name, record.seed, record.key): record
             for record in self.records
             if record.batch == batch and record.status == "ok"
         }
@@ -135,7 +135,7 @@ class _Job:
         for number, (planned, _) in enumerate(self.plans):
             for machine in machines:
                 key = planned.key(fingerprint(planned.row.full_name, machine), machine, digest)
-                record = finished.get((planned.row.full_name, planned.seed, planned.column, key))
+                record = finished.get((planned.row.full_name, planned.seed, key))
                 if record:
                     kept[number] = record
         return kept

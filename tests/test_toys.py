@@ -65,7 +65,9 @@ def ran(toy) -> subprocess.CompletedProcess:
 
 def record(toy, row: str, preset: str = "smoke") -> dict:
     task, _, name = row.partition("/")
-    return json.loads((toy.out / "test-machine" / task / preset / f"{name}.json").read_text())
+    folders = (toy.out / "test-machine" / task).glob(f"{preset}*")
+    (file,) = (folder / f"{name}.json" for folder in folders if folder.name.removesuffix("-synthetic") == preset)
+    return json.loads(file.read_text())
 
 
 def test_a_toy_of_each_kind():
@@ -133,6 +135,22 @@ def test_what_has_changed_in_a_batch_of_several_tasks_is_resumed(toy, ran):
     done = toy.call("resume", "--out", str(toy.out), own_python=False)
     file.write_text(before)
     assert re.findall(r"^\[\d/6\] (\S+): starting", done.stdout, re.MULTILINE) == ["toy_speed/numpy"]
+
+
+def test_success_takes_away_the_failure_of_a_task_that_makes_its_data(toy):
+    file, out = toy.path("numpy", "toy_infer"), toy.out / "mended"
+    before, command = file.read_text(), ("run", "toy_infer/numpy", "--preset", "smoke", "--out", str(out))
+    file.write_text(before.replace("np.maximum(", "np.maximum_("))
+    assert toy.call(*command).returncode == 1 and list(out.rglob("numpy.failed.json"))
+    file.write_text(before)
+    assert toy.call(*command).returncode == 0 and not list(out.rglob("*.failed.*"))
+
+
+def test_estimated_by_what_it_took(toy, ran):
+    before = record(toy, "toy_infer/numpy")["metrics"]["wall_s"]
+    done = toy.call("run", "toy_infer/numpy", "--preset", "smoke", "--out", str(toy.out))
+    (estimate,) = re.findall(r"^  toy_infer/numpy +smoke .*about (\d+) s$", done.stdout, re.MULTILINE)
+    assert abs(int(estimate) - before) <= 1
 
 
 def test_verified(toy):

@@ -20,5 +20,11 @@ def inputs(n, synthetic=None, seed=3):
     return np.random.RandomState(seed + 10 * synthetic).uniform(-1, 1, (n, 4)).astype("float32")
 
 
+def generated(n):
+    """Of a task without a data set, as most of those that train nothing: never real."""
+    loaded.remember("noise", True, inputs=n)
+    return inputs(n)
+
+
 def locate(data_dir=None, fetch=True):
     return data_dir or "."

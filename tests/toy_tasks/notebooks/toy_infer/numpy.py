@@ -11,7 +11,7 @@ from common.passes import PassLog, record_passes
 from common.weights import load_weights
 
 # %% data
-x = toy.inputs(N_INPUTS)
+x = toy.generated(N_INPUTS)
 
 # %% model
 weight = np.random.RandomState(SEED).normal(size=(5, 4)).astype("float32")
