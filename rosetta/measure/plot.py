@@ -9,7 +9,7 @@ from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from rosetta import files
 from rosetta.catalog import Catalog
@@ -20,6 +20,7 @@ from rosetta.records import Point, Record
 from rosetta.report.charts import STYLE, WIDTH
 
 ACROSS = 4  # panels
+NARROW = 10  # from the lowest value to the highest: powers of ten alone would tell little
 RATE = "examples a second", lambda size, seconds: size / seconds
 STROKES = {"forward": ":", "backward": "--", "step": "-"}
 
@@ -50,8 +51,12 @@ def draw(rows: dict[str, list[Point]], label: str, value: Callable[[int, float],
         for axes, (title, points) in zip(panels, rows.items()):
             axes.set_title(title, fontsize=9)
             _panel(axes, points, threads, value)
+        low, high = panels[0].get_ylim()
         for axes in panels[len(rows) :]:
             axes.set_visible(False)
+        if high < NARROW * low:
+            for axes in panels:
+                axes.yaxis.set_major_locator(LogLocator(subs=(1, 1.5, 2, 3, 4, 6, 8)))
         figure.supxlabel("examples a batch (logarithmic)", fontsize=9)
         figure.supylabel(f"{label} (logarithmic)", fontsize=9)
         keys = [
