@@ -22,7 +22,7 @@ def step(state, x, y):
 
 log = StepLog(REPEATS)
 for steps in [WARMUP] + [STEPS] * REPEATS:
-    for _ in range(steps):
+    for x, y in log.take(batches, steps):
         state, result = step(state, x, y)
     log.done(steps, np.asarray(result))
 nnx.update((model, optimizer), state)
