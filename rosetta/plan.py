@@ -22,8 +22,7 @@ from rosetta.tasks import PRESETS, UNTIMED, Task
 LIMIT, SHORTEST_LIMIT_S = 10, 1800  # a run is stopped after that many times its estimate, but not before
 LONGEST_LIMIT_S = 10**8  # three years; clocks of the system count no further than some hundred
 
-# Seconds that a row takes in a column, whatever the data: whether a task makes its own is known after its run
-Durations = dict[tuple[str, str], float]
+Durations = dict[tuple[str, str], float]  # seconds that a row takes in a column
 
 
 def content(path: Path) -> str:
@@ -87,7 +86,7 @@ class Plan(BaseModel):
         """Seconds the run should take: the median of what it took before, else from the task's costs."""
         if self.refused:
             return 0.0
-        known = (took or {}).get((self.row.full_name, column(self.preset, self.changed, synthetic=False)))
+        known = (took or {}).get(_timed(self.row.full_name, self))
         if known is not None:
             return known
         cost = self.row.facts.cost
@@ -110,13 +109,17 @@ class Plan(BaseModel):
         return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()
 
 
+def _timed(row: str, of: Plan | Record) -> tuple[str, str]:
+    """A row and its column, whatever the data: only the record of a run tells that its task made its own."""
+    return row, column(of.preset, of.changed, synthetic=False)
+
+
 def durations(earlier: Iterable[Record]) -> Durations:
     """What finished runs took, start and end included: the median of each row and column."""
     groups: dict[tuple[str, str], list[float]] = {}
     for record in earlier:
         if record.status == "ok" and record.metrics.wall_s:
-            place = record.full_name, column(record.preset, record.changed, synthetic=False)
-            groups.setdefault(place, []).append(record.metrics.wall_s)
+            groups.setdefault(_timed(record.full_name, record), []).append(record.metrics.wall_s)
     return {key: median(seconds) for key, seconds in groups.items()}
 
 

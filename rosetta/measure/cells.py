@@ -82,7 +82,7 @@ def lesson(point: Point) -> list[str]:
 
 
 def titled(record: Record) -> str:
-    """Of its row; says so where the data is synthetic."""
+    """The title of its row, with a word where the data is synthetic."""
     return markdown.escape(record.title) + (" SYNTHETIC" if record.dataset.synthetic else "")
 
 
