@@ -34,7 +34,7 @@ class SpeedMetrics(Metrics):
 class Speed(Kind):
     name = "speed"
     roles = (*NETWORK, Role("step", "Step"), RECORD)
-    lines = 130  # every kind of layer has one; batches may come from files, networks from a zoo
+    lines = 135  # every kind of layer has one; batches may come from files, networks from a zoo
     constants = {"NETWORK": "", "BATCHSIZE": 1, "PHASE": "", "WARMUP": 0, "STEPS": 1, "REPEATS": 1, "SEED": 0}
     metrics = SpeedMetrics
     timed = SETUP

@@ -101,7 +101,7 @@ def findings(request, tmp_path_factory) -> dict:
 
 
 @pytest.mark.rows
-@pytest.mark.drawn(6)
+@pytest.mark.drawn(4)
 @pytest.mark.timeout(1500)
 @pytest.mark.parametrize("case", CASES)
 def test_computes_the_network(findings, missing, case):
