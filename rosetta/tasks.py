@@ -103,6 +103,7 @@ class Task(Strict):
     data: Name | None = None  # module below common.data
     presets: dict[str, dict[str, Any]]  # over the constants
     sweep: dict[str, list[Any]] = {}  # axes besides the number of threads
+    switches: dict[str, list[str]] = {}  # parameters that only some notebooks have: their values, the usual one first
     protocols: dict[str, Protocol] = {}  # published ones, that `sweep --protocol` repeats
     compared: list[dict[str, Any]] = [{}]  # parameters over the task's own with which `measure fastest` measures
     without_chance: dict[str, Any] = {}  # parameters of a run in which nothing is random, for ``verify``
@@ -192,8 +193,9 @@ class Task(Strict):
 
         where: the values stand. besides: parameters that are no constants.
         """
-        constants, choices = self.constants(), getattr(self.params, "CHOICES", {})
-        parameters.check(values, constants | (besides or {}), where)
+        constants, choices = self.constants(), getattr(self.params, "CHOICES", {}) | self.switches
+        usual = {name: of_some[0] for name, of_some in self.switches.items()}
+        parameters.check(values, constants | usual | (besides or {}), where)
         for name in values.keys() & choices:
             if values[name] not in choices[name]:
                 raise unknown(f"{name} in {where}:", values[name], choices[name])

@@ -52,6 +52,19 @@ def test_no_driver_is_no_gpu(monkeypatch):
     assert machine.devices() == []
 
 
+@pytest.mark.parametrize(
+    "name, expected",
+    [
+        ("AMD EPYC", "AMD EPYC (family 25, model 17)"),
+        ("AMD EPYC 9654 96-Core Processor", "AMD EPYC 9654 96-Core Processor"),
+    ],
+)
+def test_a_processor_without_a_number_in_its_name_has_its_model(monkeypatch, name, expected):
+    fields = {"model name": name, "cpu family": "25", "model": "17"}
+    monkeypatch.setattr(machine, "_cpuinfo", fields.__getitem__)
+    assert machine.cpu() == expected
+
+
 def test_a_gpu_makes_full_the_default():
     assert (plan.default_preset(True), plan.default_preset(False)) == ("full", "quick")
 

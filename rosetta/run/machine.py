@@ -52,8 +52,10 @@ def slug(text: str) -> str:
 
 
 def cpu() -> str:
-    """The processor's model name."""
-    return _cpuinfo("model name") or platform.processor() or platform.machine()
+    """The processor's model name; with the numbers of family and model where it has none: a virtual machine says "AMD EPYC"."""
+    name = _cpuinfo("model name") or platform.processor() or platform.machine()
+    family, model = _cpuinfo("cpu family"), _cpuinfo("model")
+    return name if re.search(r"\d", name) or not model else f"{name} (family {family}, model {model})"
 
 
 def vendor() -> str:
