@@ -203,6 +203,9 @@ def lab(
         int | None, typer.Option(min=1, max=65535, help="Where JupyterLab listens; 8888 or the next.")
     ] = None,
     browser: Annotated[bool, typer.Option(help="Open a browser.")] = True,
+    allow_root: Annotated[
+        bool, typer.Option("--allow-root", help="Also as root, as in a container; JupyterLab refuses that otherwise.")
+    ] = False,
     synthetic: SyntheticOption = False,
 ) -> None:
     """Open JupyterLab with a kernel for every framework; makes the environments that they need."""
@@ -210,7 +213,8 @@ def lab(
     from rosetta.run import kernels
 
     given = kernels.chosen(python or [], build or [])
-    options = [*([f"--port={port}"] if port else []), *([] if browser else ["--no-browser"])]
+    options = [f"--port={port}"] if port else []
+    options += ([] if browser else ["--no-browser"]) + (["--allow-root"] if allow_root else [])
     raise typer.Exit(work.lab(names or [], task, given, options, synthetic))
 
 

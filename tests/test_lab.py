@@ -91,11 +91,10 @@ def test_jupyterlab_lists_kernels_by_framework_and_shows_headings(standin, tmp_p
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    (tmp_path / "jupyter_server_config.py").write_text("c.ServerApp.allow_root = True\n")
     variables = {"JUPYTER_CONFIG_DIR": str(tmp_path), "JUPYTER_TOKEN": "t", "JUPYTER_DATA_DIR": str(tmp_path / "data")}
     log = (tmp_path / "log").open("wb")
     process = subprocess.Popen(
-        [*standin.command("lab", "good", "silent", "--no-browser", "--port", str(port))],
+        [*standin.command("lab", "good", "silent", "--no-browser", "--allow-root", "--port", str(port))],
         cwd=standin.root,
         env=standin.variables(**variables),
         stdout=log,

@@ -29,7 +29,12 @@ def verify(
     every: Annotated[
         bool, typer.Option("--all", help="Also rows that have not changed since they were verified.")
     ] = False,
-    drawn: Annotated[int, typer.Option(min=0, help="So many unchanged rows, drawn at random, too.")] = 0,
+    drawn: Annotated[
+        int,
+        typer.Option(
+            min=0, help="So many unchanged rows, drawn at random, too; fewer where their proofs took over 10 minutes."
+        ),
+    ] = 0,
     data_dir: DataOption = None,
     synthetic: SyntheticOption = False,
     out: OutOption = None,

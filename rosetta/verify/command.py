@@ -26,6 +26,8 @@ from rosetta.verify.kinds import proof
 from rosetta.verify.logs import LoggingKernels
 from rosetta.verify.probes import Bench, Reference
 
+DRAWN_S = 600  # of proofs that unchanged rows are drawn for; the first one drawn may take longer
+
 
 @dataclass(frozen=True)
 class Options:
@@ -148,7 +150,7 @@ class Setting:
         latest = {line.full_name: line for line in sorted(found, key=lambda line: line.verified)}
         kept = {name: line for name, line in latest.items() if line.passed and line.digest == self.digests.get(name)}
         seed = int(os.environ.get("ROSETTA_SEED") or random.randrange(10**6))
-        chosen = random.Random(seed).sample(list(kept), min(drawn, len(kept)))
+        chosen = some(kept, drawn, random.Random(seed))
         if chosen:
             self.note(f"drawn with seed {seed}: {', '.join(chosen)}")
         return {name: line for name, line in kept.items() if name not in chosen}
@@ -159,6 +161,16 @@ class Setting:
 
     def note(self, line: str) -> None:
         self.console.say(line)
+
+
+def some(proven: dict[str, Conformance], most: int, chance: random.Random) -> list[str]:
+    """Names of rows drawn at random: one, and others while their proofs did not take longer than ``DRAWN_S`` together."""
+    names, seconds = [], 0.0
+    for name in chance.sample(list(proven), min(most, len(proven))):
+        seconds += proven[name].seconds
+        if not names or seconds <= DRAWN_S:
+            names.append(name)
+    return names
 
 
 def _line(head: str, found: Conformance, kind: str, log: Path) -> Text:

@@ -1,13 +1,16 @@
 """``run_all.py verify`` and ``crossload`` on a stand-in checkout whose "framework" is NumPy."""
 
 import json
+import random
 import shutil
 import signal
 import subprocess
 import time
+from types import SimpleNamespace
 
 import pytest
 
+from rosetta.verify import command as commands
 from tests.standin import TASK, TASK_FILE, StandIn, one_line
 from tests.verify.numpy_notebook import FAULTS, cells
 
@@ -138,6 +141,13 @@ def test_rows_that_this_machine_cannot_hold_are_skipped(standin):
 
 
 @pytest.mark.long
+def test_rows_are_drawn_while_their_proofs_are_short():
+    proven = {name: SimpleNamespace(seconds=seconds) for name, seconds in {"a": 900, "b": 300, "c": 200}.items()}
+    drawn = [commands.some(proven, 3, random.Random(seed)) for seed in range(20)]
+    assert {tuple(sorted(names)) for names in drawn} == {("a",), ("b",), ("c",), ("b", "c")}
+    assert commands.some(proven, 0, random.Random(0)) == []
+
+
 def test_crossload(standin):
     standin.notebook("raises", cells("same"))
     done = verify(
