@@ -1,4 +1,5 @@
-"""CNTK: values of the forward pass are not shared."""
+"""CNTK: each value of a forward pass keeps memory of its own. None of CNTK's settings makes a step faster on a CPU: its optimized evaluation
+and gradients that are not accumulated in place do not, either."""
 
 # %% after setup
 C.cntk_py.disable_forward_values_sharing()

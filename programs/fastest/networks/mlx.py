@@ -7,10 +7,10 @@ streams = [mx.new_stream(device) for _ in range(os.cpu_count())] if device == mx
 
 class InStreams(nn.Conv2d):
     def __call__(self, x):
-        parts = []
-        for stream, part in zip(streams, mx.split(x, len(streams))):
+        size, parts = len(x) // len(streams), []
+        for i, stream in enumerate(streams):
             with mx.stream(stream):
-                parts.append(super().__call__(part))
+                parts.append(super().__call__(x[i * size : (i + 1) * size]))
         return mx.concatenate(parts)
 
 

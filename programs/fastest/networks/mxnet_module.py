@@ -1,13 +1,8 @@
-"""MXNet Module: the symbol's executor without the module, its inputs written once and the loss taken of the last step alone; an operator
-updates 45 weights at a time (MXNet's documentation on MXNET_OPTIMIZER_AGGREGATION_SIZE)."""
-
-# %% after parameters
-import os
-
-os.environ["MXNET_OPTIMIZER_AGGREGATION_SIZE"] = "45"
+"""MXNet Module: the symbol's executor without the module, its inputs written once and the loss taken of the last step alone."""
 
 # %% step
-executor = loss.simple_bind(ctx=device, data=x.shape, softmax_label=y.shape)
+kept = {name: "null" if name in ("data", "softmax_label") else "write" for name in loss.list_arguments()}
+executor = loss.simple_bind(device, kept, data=x.shape, softmax_label=y.shape)
 executor.copy_params_from(*model.get_params())
 executor.arg_dict["data"][:], executor.arg_dict["softmax_label"][:] = x, y
 trained = [name for name in names if name in executor.arg_dict]
