@@ -6,7 +6,7 @@ from io import StringIO
 from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, PercentFormatter
+from matplotlib.ticker import FuncFormatter, MaxNLocator, PercentFormatter
 
 from rosetta.catalog import Row
 from rosetta.figures import Sample
@@ -28,6 +28,8 @@ STYLE = {
     "axes.axisbelow": True,
 }
 WIDTH = 8.0  # inches
+BESIDE = 4  # entries of a legend
+STROKES = "-", "--", ":"  # of curves, by tens: there are ten colours
 MAIN, OTHERS = "#0b57a4", ("#c2560c", "#2e7d32", "#6a1b9a")  # the last series of a chart, and those before it
 
 Runs = list[tuple[Row, list[Record]]]
@@ -107,15 +109,17 @@ def _curves(chart: Curves, present: Runs) -> Drawn | None:
     shown = [series for series in chart.series if any(series.of(run.metrics) for _, runs in long for run in runs)]
     if not shown:
         return None
-    figure = Figure(figsize=(WIDTH, 3.2), layout="constrained")
+    legend_rows = -(-len(long) // BESIDE)
+    figure = Figure(figsize=(WIDTH, 2.6 + 0.22 * legend_rows), layout="constrained")
     panels = figure.subplots(1, len(shown), squeeze=False)[0]
     for axes, series in zip(panels, shown):
         _lines(axes, series, long)
         axes.set_xlabel(chart.axis)
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.set_ylabel(series.label)
         if series.share:
             axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0, symbol=" %"))
-    panels[0].legend(frameon=False)
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower left", ncols=BESIDE, frameon=False)
     ends = [(row, first.of(runs[0].metrics)[-1]) for row, runs in long]
     return [(row, end) for row, end in ends if end is not None], figure
 
@@ -127,4 +131,4 @@ def _lines(axes: Axes, series: Series, present: Runs) -> None:
             points = [(place, value) for place, value in values if value is not None]
             if points:
                 label = row.title if record is runs[0] else ""
-                axes.plot(*zip(*points), color=f"C{number % 10}", label=label, marker=".")
+                axes.plot(*zip(*points), STROKES[number // 10 % 3], color=f"C{number % 10}", label=label, marker=".")
