@@ -140,7 +140,6 @@ def test_rows_that_this_machine_cannot_hold_are_skipped(standin):
     assert verify(standin, "same").returncode == 1  # asked for by name
 
 
-@pytest.mark.long
 def test_rows_are_drawn_while_their_proofs_are_short():
     proven = {name: SimpleNamespace(seconds=seconds) for name, seconds in {"a": 900, "b": 300, "c": 200}.items()}
     drawn = [commands.some(proven, 3, random.Random(seed)) for seed in range(20)]
@@ -148,6 +147,7 @@ def test_rows_are_drawn_while_their_proofs_are_short():
     assert commands.some(proven, 0, random.Random(0)) == []
 
 
+@pytest.mark.long
 def test_crossload(standin):
     standin.notebook("raises", cells("same"))
     done = verify(
