@@ -51,7 +51,7 @@ class Plan(BaseModel):
     seed: int | None = None  # where it is not the task's own
     repeat: int = 0  # how many runs of the same row with other seeds come before it
     timeout_s: float | None = None
-    refused: str | None = None  # why the notebook cannot be run: it breaks the contract, or has not what is asked for
+    refused: str | None = None  # why the notebook cannot be run: it breaks the contract, or does not take what is set
 
     @property
     def kind(self) -> Kind:
@@ -150,7 +150,6 @@ def make(
         changed = {name: value for name, value in overrides.items() if name != "SEED"} | (slot or {})
         given = [name for name in (*task.paths, *task.switches) if name in overrides]
         refused = contract.refusal(row.notebook, task.kind, given)
-        refused = refused or _lacking(row, (constants | task.presets[used] | overrides).get(task.kind.which))
         for repeat in range(seeds):
             seed = first + repeat
             chosen = task.presets[used] | overrides | ({"SEED": seed} if repeat else {})
@@ -174,11 +173,6 @@ def make(
                 )
             )
     return plans
-
-
-def _lacking(row: Row, network: str | None) -> str | None:
-    """Why the row cannot have the network; None where it can, or where its task has only one."""
-    return f"{row.title} has no {network}: {row.facts.lacks[network]}" if network in row.facts.lacks else None
 
 
 def checked(overrides: dict[str, Any], task: Task) -> dict[str, Any]:

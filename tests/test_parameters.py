@@ -50,13 +50,10 @@ def test_row_that_ignores_a_path_is_refused():
     assert refused == {"pytorch": None, "paddle": "notebooks/networks/paddle.ipynb does not take IMAGES"}
 
 
-def test_row_without_what_is_asked_for_is_refused():
+def test_row_without_a_switch_is_refused():
     known = catalog.load()
     rows = [row for row in known.rows("networks") if row.name in ("pytorch", "cntk")]
     refused = {each.row.name: each.refused for each in plan.make(known, rows, "smoke", {"SOURCE": "zoo"}, gpu=False)}
     assert refused == {"pytorch": None, "cntk": "notebooks/networks/cntk.ipynb does not take SOURCE"}
     with pytest.raises(RosettaError, match="unknown SOURCE in networks: zo; did you mean zoo"):
         plan.make(known, rows, "smoke", {"SOURCE": "zo"}, gpu=False)
-    (row,) = [row for row in known.rows("networks") if row.name == "keras2[cntk]"]
-    (planned,) = plan.make(known, [row], "smoke", {"NETWORK": "lstm"}, gpu=False)
-    assert planned.refused.startswith("Keras 2 on CNTK has no lstm: ")
