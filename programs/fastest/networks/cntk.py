@@ -1,5 +1,5 @@
-"""CNTK: each value of a forward pass keeps memory of its own. None of CNTK's settings makes a step faster on a CPU: its optimized evaluation
-and gradients that are not accumulated in place do not, either."""
+"""CNTK: each value of a forward pass keeps memory of its own. No setting that was tried makes a step faster on a CPU: its optimized
+evaluation and gradients that are not accumulated in place do not, either."""
 
 # %% after setup
 C.cntk_py.disable_forward_values_sharing()
