@@ -106,7 +106,9 @@ class _Job:
         kept = {} if fresh else self._kept(folder.name)
         lines = [_finished(line, kept[number]) if number in kept else line for number, line in enumerate(self._lines())]
         missing = [pair for number, pair in enumerate(self.plans) if number not in kept]
-        if not missing:
+        if not missing:  # what a runner that was killed after the last record had still to do
+            journal.reopen(folder, lines, len(self.slots)).close()
+            pages.write(self.catalog, self.results)
             self.console.say(f"batch {folder.name}: all {len(kept)} runs are finished; --fresh runs them again")
             return 0
         self.console.say(f"batch {folder.name}: {len(kept)} of {len(self.plans)} runs are finished")

@@ -55,6 +55,21 @@ def test_a_finished_batch_has_nothing_to_do(standin):
     assert standin.record("good")["started"] >= first["started"]
 
 
+def test_a_runner_killed_after_its_last_record_is_cleared_up_after(standin):
+    assert standin.run("good").returncode == 0
+    (batch,) = standin.out.glob(".batches/*")
+    (batch / "rosetta-abcd").mkdir()  # the folder of the last run, which its runner could not remove
+    status = json.loads((batch / "status.json").read_text())
+    status["lines"][0] |= {"state": "running", "ended": None}
+    (batch / "status.json").write_text(json.dumps(status | {"ended": None}))
+    (standin.out / "results.md").unlink()
+    assert "all 1 runs are finished" in resume(standin).stdout
+    assert not (batch / "rosetta-abcd").exists()
+    status = json.loads((batch / "status.json").read_text())
+    assert status["ended"] and status["lines"][0]["state"] == "ok"
+    assert "good" in (standin.out / "results.md").read_text()
+
+
 @pytest.mark.long
 def test_what_has_changed_is_run_again(standin):
     assert standin.run("good").returncode == 0
