@@ -14,6 +14,7 @@ from rosetta import contract, files
 from rosetta.catalog import Catalog, Row
 from rosetta.errors import RosettaError, unknown
 from rosetta.kinds import KINDS, Kind
+from rosetta.kinds.kind import FROM_ZOO
 from rosetta.parameters import TOLD
 from rosetta.paths import COMMON, DATA, SYNTHETIC
 from rosetta.records import Record, column
@@ -149,7 +150,7 @@ def make(
         first = overrides.get("SEED", constants["SEED"])
         changed = {name: value for name, value in overrides.items() if name != "SEED"} | (slot or {})
         given = [name for name in (*task.paths, *task.switches) if name in overrides]
-        refused = contract.refusal(row.notebook, task.kind, given)
+        refused = contract.refusal(row.notebook, task.kind, given) or _no_such_network(row, task, overrides, catalog)
         for repeat in range(seeds):
             seed = first + repeat
             chosen = task.presets[used] | overrides | ({"SEED": seed} if repeat else {})
@@ -173,6 +174,18 @@ def make(
                 )
             )
     return plans
+
+
+def _no_such_network(row: Row, task: Task, overrides: dict[str, Any], catalog: Catalog) -> str | None:
+    """Why a run is refused whose network the row, or its framework's own zoo, does not have; None where a task has one network."""
+    name = overrides.get(task.kind.which, task.constants().get(task.kind.which))
+    if name in row.facts.lacks:
+        return f"{row.title} has no {name}: {row.facts.lacks[name]}"
+    if overrides.items() >= FROM_ZOO.items():  # one row of a notebook speaks for all
+        zoo = {name for other in catalog.rows(task.key) if other.notebook == row.notebook for name in other.facts.zoo}
+        if zoo and name not in zoo:
+            return f"the zoo of {row.title} has no {name}; it has {', '.join(sorted(zoo))}"
+    return None
 
 
 def checked(overrides: dict[str, Any], task: Task) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from rosetta import files, parameters
 from rosetta.errors import RosettaError, unknown
@@ -48,12 +48,23 @@ class RowFacts(Strict):
     looser: dict[str, Looser] = {}  # by quantity of the kind's levels
     flavour: str | None = None  # the published variant of a layer that the framework is bound to
     lacks: dict[str, str] = {}  # network -> why the framework cannot have it, where a task has several
+    lacks_on_cpu: dict[str, str] = {}  # network -> why not every CPU computes it
     zoo: dict[str, str] = {}  # network of its own zoo -> how it is another one, Markdown; empty: it is the task's
     slow_on_cpu: str | None = None  # why it runs the smoke preset at most where there is no GPU
     gpu_only: str | None = None  # why a batch leaves it out where there is no GPU, unless it is named
     feeds: Literal["resident", "prefetch", "batch"] | None = None  # how examples come to a GPU: see docs/gpu.md
     waits: Literal["epoch", "step"] | None = None  # how often Python waits for a GPU while it trains
     absent: str | None = None  # why the row cannot exist; it is shown with this reason and never run
+
+    @model_validator(mode="after")
+    def _of_the_zoo(self) -> "RowFacts":
+        if both := [name for name in self.zoo if name in self.lacking(gpu=False)]:
+            raise ValueError(f"zoo has {both[0]}, which the row lacks")
+        return self
+
+    def lacking(self, gpu: bool) -> dict[str, str]:
+        """Networks that measurements and proofs on a machine with or without a GPU leave out, each with its reason."""
+        return self.lacks if gpu else self.lacks | self.lacks_on_cpu
 
 
 class Check(Strict):

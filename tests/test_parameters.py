@@ -50,10 +50,30 @@ def test_row_that_ignores_a_path_is_refused():
     assert refused == {"pytorch": None, "paddle": "notebooks/networks/paddle.ipynb does not take IMAGES"}
 
 
-def test_row_without_a_switch_is_refused():
+def test_network_that_a_row_or_its_zoo_has_none_of_is_refused():
     known = catalog.load()
+    rows = [row for row in known.rows("networks") if row.name in ("keras[jax]", "keras2[cntk]", "pytorch[bf16]")]
+
+    def refused(**given: str) -> dict[str, str | None]:
+        return {each.row.name: each.refused for each in plan.make(known, rows, "smoke", given, gpu=False)}
+
+    lstm = refused(NETWORK="lstm")
+    assert lstm.pop("keras2[cntk]").startswith("Keras 2 on CNTK has no lstm: on CNTK, Keras 2.3.1 returns the cell")
+    assert lstm == {"keras[jax]": None, "pytorch[bf16]": None}  # some CPUs compute it
+    assert set(refused(NETWORK="vgg16", SOURCE="zoo").values()) == {None}
+    assert refused(NETWORK="alexnet", SOURCE="zoo") == {
+        "keras[jax]": "the zoo of Keras on JAX has no alexnet; it has densenet121, inception_v3, resnet101, resnet152, "
+        "resnet50, vgg16",
+        "keras2[cntk]": "the zoo of Keras 2 on CNTK has no alexnet; it has densenet121, inception_v3, resnet101, resnet152, "
+        "resnet50, vgg16",
+        "pytorch[bf16]": None,
+    }
+
+
+def test_row_without_a_switch_is_refused():
+    known, given = catalog.load(), {"SOURCE": "zoo", "NETWORK": "vgg16"}
     rows = [row for row in known.rows("networks") if row.name in ("pytorch", "cntk")]
-    refused = {each.row.name: each.refused for each in plan.make(known, rows, "smoke", {"SOURCE": "zoo"}, gpu=False)}
+    refused = {each.row.name: each.refused for each in plan.make(known, rows, "smoke", given, gpu=False)}
     assert refused == {"pytorch": None, "cntk": "notebooks/networks/cntk.ipynb does not take SOURCE"}
     with pytest.raises(RosettaError, match="unknown SOURCE in networks: zo; did you mean zoo"):
         plan.make(known, rows, "smoke", {"SOURCE": "zo"}, gpu=False)

@@ -51,3 +51,11 @@ def test_a_folder_without_classes_or_with_too_few_pictures_is_one_line(tmp_path)
         image_folder.checked(str(tmp_path / "few"), 3)
     with pytest.raises(DataError, match="cannot read the folder"):
         image_folder.checked(str(tmp_path / "none"), 1)
+
+
+def test_another_file_among_the_pictures_is_one_line(tmp_path):
+    pictures.write(str(tmp_path / "new"), 2, size=32, synthetic=True, by_class=True)
+    stray = next((tmp_path / "new").iterdir()) / "notes.txt"
+    stray.touch()
+    with pytest.raises(DataError, match=f"IMAGES: {stray} is no picture: take it out of the folder"):
+        image_folder.checked(str(tmp_path / "new"), 1)

@@ -9,6 +9,7 @@ from rosetta.figures import GIBIBYTES, KILOJOULES, SECONDS, Sample, Unit
 from rosetta.files import Count, Number, Seconds, Strict
 
 BATCH = "BATCHSIZE"  # the constant: examples a step
+FROM_ZOO = {"SOURCE": "zoo"}  # with these a notebook takes the network from its framework's own zoo
 PASSES = 3  # of a training step: forward, and in backward the gradient of the inputs and that of the weights
 
 

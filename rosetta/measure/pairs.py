@@ -65,7 +65,7 @@ def _measure(
         bench.short(row, steps, turns, place)
         for row in bench.rows
         for place in bench.catalog.task(row.task).compared
-        if place.get(bench.catalog.kind(row).which) not in row.facts.lacks
+        if place.get(bench.catalog.kind(row).which) not in row.facts.lacking(bench.slot.on_gpu)
     ]
     return bench.each(what, HEADING, plans, work, _line, variables)
 

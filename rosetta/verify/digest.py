@@ -29,8 +29,9 @@ def of(row: Row, task: Task, kernels: Kernels, synthetic: bool, gpus: Sequence[G
     files = _closure([*roots, *_imported(code)])
     looser = {quantity: looser.tolerance for quantity, looser in row.facts.looser.items()}
     of_row = [row.parameters, row.variables, row.facts.flavour, looser, row.facts.slow_on_cpu is None]
-    if row.facts.lacks or row.facts.zoo:  # of tasks of several networks alone
-        of_row.append([sorted(row.facts.lacks), row.facts.zoo])
+    lacking = row.facts.lacking(gpu=bool(gpus))
+    if lacking or row.facts.zoo:  # of tasks of several networks alone
+        of_row.append([sorted(lacking), row.facts.zoo])
     decisive = [
         code,
         of_row,

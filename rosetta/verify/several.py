@@ -6,6 +6,8 @@ from rosetta.verify.conformance import Conformance
 from rosetta.verify.speed import in_zoo, output_of
 
 LACKED = "none"
+OUTPUTS = "Level 3 of each network: how far a row's outputs are from the reference's."
+NONE = "A cell says *none* where the framework cannot compute the network:"
 ZOO = """\
 Some frameworks have a network of that name in their own zoo. A notebook takes it with `SOURCE="zoo"`. It is the same
 network where it computes the reference's outputs from the same weights. The figure is the difference.
@@ -31,12 +33,19 @@ def _outputs(lines: list[Line]) -> list[str]:
     zoo = {in_zoo(name) for row, _ in lines for name in row.facts.zoo}
     names = list(dict.fromkeys(name for _, line in lines for name in _places(line) if name not in zoo))
     body = [
-        [escape(row.title), *(LACKED if name in row.facts.lacks else _figure(line, name) for name in names)]
+        [escape(row.title), *(_figure(line, name) or (LACKED if name in _lacks(row, line) else "") for name in names)]
         for row, line in lines
     ]
-    lacks = [[escape(row.title), f"`{name}`", escape(why)] for row, _ in lines for name, why in row.facts.lacks.items()]
-    parts = ["## Outputs of each network", table(["framework", *(f"`{name}`" for name in names)], body)]
-    return parts + ([table(["framework", "has no", "reason"], lacks, figures=False)] if lacks else [])
+    lacks = [
+        [escape(row.title), f"`{name}`", escape(why)] for row, line in lines for name, why in _lacks(row, line).items()
+    ]
+    parts = ["## Outputs of each network", OUTPUTS, table(["framework", *(f"`{name}`" for name in names)], body)]
+    return parts + ([NONE, table(["framework", "has no", "reason"], lacks, figures=False)] if lacks else [])
+
+
+def _lacks(row: Row, line: Conformance) -> dict[str, str]:
+    """Networks without a figure because the row, or the machine of the proof, cannot compute them."""
+    return {name: why for name, why in row.facts.lacking(gpu=False).items() if name not in _places(line)}
 
 
 def _zoo(lines: list[Line]) -> list[str]:

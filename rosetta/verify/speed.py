@@ -23,6 +23,7 @@ import numpy as np
 
 from common.weights import save_weights
 from rosetta.catalog import Row
+from rosetta.kinds.kind import FROM_ZOO
 from rosetta.verify import forward, levels, probes
 from rosetta.verify.forward import SAVED, Pass
 from rosetta.verify.levels import Finding, Judge, exact, failed
@@ -38,7 +39,7 @@ TOLERANCES = forward.TOLERANCES | {
 }
 BATCHSIZE = 2
 STEP = {"BATCHSIZE": BATCHSIZE, "PHASE": "forward", "WARMUP": 1, "STEPS": 1, "REPEATS": 1}
-ZOO = STEP | {"SOURCE": "zoo"}
+ZOO = STEP | FROM_ZOO
 SEED = 4  # of the weights: no input of a ReLU lies so near to 0 that float32 would turn its sign
 STEPS = STEP["WARMUP"] + STEP["STEPS"] * STEP["REPEATS"]
 
@@ -89,7 +90,7 @@ class Known:
 
 def judge(row: Row, probe: Prober, reference: Reference, gpu: bool) -> tuple[list[Finding], Outputs]:
     """Networks that the row cannot have are left out."""
-    here = {name: network for name, network in reference.known.items() if name not in row.facts.lacks}
+    here = {name: network for name, network in reference.known.items() if name not in row.facts.lacking(gpu)}
     places = {name: (name, STEP) for name in here}
     places |= {in_zoo(name): (name, ZOO) for name, other in row.facts.zoo.items() if not other}
     network, forwards, first = Finding(level=1, passed=True), Finding(level=3, passed=True), None

@@ -23,7 +23,7 @@ from common.layers import (
     pair,
 )
 from common.params import networks as lists
-from common.reference import networks, networks_training
+from common.reference import network_layers, network_training, networks
 
 RNG = np.random.RandomState(0)
 
@@ -72,7 +72,7 @@ def test_activations_stay_in_range(name):
 def test_windows_count_no_padding(kind, mean_of, size, stride, padding, ceil):
     x = RNG.normal(size=(2, 3, 7, 8)) - 10  # zeros in the padding would be the largest
     (layer,) = connect([kind(size, stride, padding, ceil)], x.shape[1:])
-    y = networks.run([layer], {}, x)
+    y = network_layers.run([layer], {}, x)
     assert y.shape[1:] == layer.out_shape
     for n, c, i, j in np.ndindex(*y.shape):
         top, left = stride * i - padding, stride * j - padding
@@ -83,7 +83,7 @@ def test_windows_count_no_padding(kind, mean_of, size, stride, padding, ceil):
 def test_response_is_normalised_by_the_channels_around():
     x = RNG.normal(size=(2, 5, 3, 3))
     (layer,) = connect([LocalResponseNorm(3, 0.5, 0.75)], x.shape[1:])
-    y = networks.run([layer], {}, x)
+    y = network_layers.run([layer], {}, x)
     for c in range(5):
         mean = (x[:, max(c - 1, 0) : c + 2] ** 2).sum(axis=1) / 3
         assert np.allclose(y[:, c], x[:, c] / (1 + 0.5 * mean) ** 0.75)
@@ -92,7 +92,7 @@ def test_response_is_normalised_by_the_channels_around():
 def test_shortcut_without_parameters():
     x = RNG.normal(size=(2, 3, 5, 5))
     (layer,) = connect([PadChannels(8, 2)], x.shape[1:])
-    y = networks.run([layer], {}, x)
+    y = network_layers.run([layer], {}, x)
     assert y.shape[1:] == layer.out_shape == (8, 3, 3)
     assert np.array_equal(y[:, :3], x[:, :, ::2, ::2]) and not y[:, 3:].any()
 
@@ -109,7 +109,7 @@ def test_lstm_of_one_unit():
         c = c / (1 + np.exp(-f)) + np.tanh(g) / (1 + np.exp(-i))
         h = np.tanh(c) / (1 + np.exp(-o))
         states.append([h])
-    assert np.allclose(networks.run([layer], weights, np.array([x])[..., None]), [states])
+    assert np.allclose(network_layers.run([layer], weights, np.array([x])[..., None]), [states])
 
 
 def test_windows_are_as_high_and_wide_as_they_are_told():
@@ -142,13 +142,13 @@ def test_gradients_are_what_small_changes_make(name):
     parts = [part for layer in layers for part in layer.parts()]
     shapes = {part.name + "." + tensor: size for part in parts for tensor, size in part.weights()}
     weights = {tensor: RNG.uniform(0.5, 1.5, size) for tensor, size in shapes.items()}
-    y, back = networks_training.traced(layers, weights, x)
+    y, back = network_training.traced(layers, weights, x)
     dy = RNG.normal(size=y.shape)
     dx, gradients = back(dy)
 
     def rate(changed, by):
         """Of sum(y dy), in the direction of a change of the weights or of x."""
-        ends = [networks_training.traced(layers, *changed(sign * 1e-6 * by))[0] for sign in (1, -1)]
+        ends = [network_training.traced(layers, *changed(sign * 1e-6 * by))[0] for sign in (1, -1)]
         return ((ends[0] - ends[1]) * dy).sum() / 2e-6
 
     assert set(gradients) == {tensor for tensor in shapes if "running" not in tensor}

@@ -113,10 +113,15 @@ def test_row_that_gains_nothing_without_a_gpu_is_left_out_unless_it_is_named(toy
     assert "5 points of 1 rows" in toy.call(*COMMAND, "numpy", "--out", str(toy.out)).stdout
 
 
-def test_row_that_lacks_a_network_is_not_asked_for_it(toy):
+@pytest.mark.parametrize("fact", ["lacks", "lacks_on_cpu"])
+def test_row_that_lacks_a_network_is_not_asked_for_it(toy, fact):
     file = toy.root / "notebooks" / "toy_speed" / "task.toml"
-    file.write_text(file.read_text().replace("[rows]\nnumpy = {", '[rows]\nnumpy = { lacks = { wide = "too wide" },'))
+    before, after = file.read_text().split("zoo = ")
+    file.write_text(f'{before}{fact} = {{ wide = "too wide" }} }}')
     assert "2 points of 1 rows" in toy.call(*COMMAND, "--out", str(toy.out)).stdout
+    file.write_text(f'{before}{fact} = {{ wide = "too wide" }}, zoo = {after}')
+    done = toy.call(*COMMAND, "--out", str(toy.out))
+    assert done.returncode == 2 and "zoo has wide, which the row lacks" in one_line(done.stderr)
 
 
 @pytest.mark.parametrize(

@@ -89,7 +89,7 @@ def _spots(
     slots = [devices.timed(bench.options.gpus, number)[0] for number in asked]
     given = {"STEPS": steps or protocol.steps, "REPEATS": repeats or protocol.repeats}
     for slot, place in product(slots, protocol.places()):
-        if place.get(task.kind.which) in row.facts.lacks:
+        if place.get(task.kind.which) in row.facts.lacking(bench.slot.on_gpu):
             continue
         constants = task.constants() | place | given | {"WARMUP": protocol.warmup}
         share = len(bench.processors) / slot.threads if slot.threads and not slot.on_gpu else 1

@@ -7,7 +7,7 @@ gradient of the loss by the outputs to (the gradient by the inputs, those by the
 import numpy as np
 
 from common.layers import pair
-from common.reference import networks
+from common.reference import network_layers
 from common.reference.layers import (
     cross_entropy,
     cross_entropy_gradient,
@@ -98,35 +98,35 @@ def conv(layer, x, weight, bias=None):
 
     def back(dy):
         d_padded, d_weight = np.zeros_like(padded), np.empty_like(weight)
-        for (i, j), place in zip(np.ndindex(*pair(layer.size)), networks.places(layer)):
+        for (i, j), place in zip(np.ndindex(*pair(layer.size)), network_layers.places(layer)):
             d_weight[:, :, i, j] = np.tensordot(dy, padded[place], axes=((0, 2, 3), (0, 2, 3)))
             d_padded[place] += np.tensordot(weight[:, :, i, j], dy, axes=(0, 1)).transpose(1, 0, 2, 3)
         dx = d_padded[:, :, high : high + x.shape[2], wide : wide + x.shape[3]]
         return [dx, d_weight] + ([] if bias is None else [dy.sum(axis=(0, 2, 3))])
 
-    return networks.conv(layer, x, weight, 0 if bias is None else bias), back
+    return network_layers.conv(layer, x, weight, 0 if bias is None else bias), back
 
 
 def scattered(layer, x, of_windows):
     """Adds up what each pixel of each window, (pixels, n, channels, height, width), gives to the pixels of x."""
     (above, below), (left, right) = layer.edges()
     padded = np.zeros(x.shape[:2] + (x.shape[2] + above + below, x.shape[3] + left + right))
-    for values, place in zip(of_windows, networks.places(layer)):
+    for values, place in zip(of_windows, network_layers.places(layer)):
         padded[place] += values
     return padded[:, :, above : above + x.shape[2], left : left + x.shape[3]]
 
 
 def max_pool(layer, x):
     """The gradient goes to the largest pixel of each window; where several are equal, to the first."""
-    windows = networks.windows(layer, x, -np.inf)
+    windows = network_layers.windows(layer, x, -np.inf)
     winners = windows.argmax(axis=0) == np.arange(len(windows)).reshape(-1, 1, 1, 1, 1)
     return windows.max(axis=0), lambda dy: [scattered(layer, x, winners * dy)]
 
 
 def average_pool(layer, x):
-    counts = networks.windows(layer, np.ones_like(x[:1, :1]), 0).sum(axis=0)
+    counts = network_layers.windows(layer, np.ones_like(x[:1, :1]), 0).sum(axis=0)
     size = np.prod(pair(layer.size))
-    return networks.average_pool(layer, x), lambda dy: [scattered(layer, x, [dy / counts] * size)]
+    return network_layers.average_pool(layer, x), lambda dy: [scattered(layer, x, [dy / counts] * size)]
 
 
 def global_average_pool(layer, x):
@@ -150,7 +150,7 @@ def batch_norm(layer, x, scale, shift, mean, variance):
 
 
 def local_response_norm(layer, x):
-    y = networks.local_response_norm(layer, x)
+    y = network_layers.local_response_norm(layer, x)
     around = layer.size // 2
 
     def neighbours(values):
@@ -171,7 +171,7 @@ def pad_channels(layer, x):
         dx[:, :, :: layer.stride, :: layer.stride] = dy[:, : x.shape[1]]
         return [dx]
 
-    return networks.pad_channels(layer, x), back
+    return network_layers.pad_channels(layer, x), back
 
 
 def dense_layer(layer, x, weight, bias):
@@ -196,7 +196,7 @@ def sigmoid_layer(layer, x):
 
 def lstm(layer, x, weight_ih, weight_hh, bias):
     """Back through time: the gradient by a state comes from its output and from the step after it."""
-    states, cells, gates = networks.lstm_states(layer, x, weight_ih, weight_hh, bias)
+    states, cells, gates = network_layers.lstm_states(layer, x, weight_ih, weight_hh, bias)
 
     def back(dy):
         d_gates = np.empty(x.shape[:2] + (4 * layer.units,))
