@@ -4,22 +4,36 @@ import os
 
 from common.data import loaded
 from common.data.errors import DataError
-from common.data.images import ENDINGS
+from common.data.images import ENDINGS, is_synthetic
 
 
-def checked(folder, least):
-    """The same path. Raises DataError where the folder has no folders with pictures, fewer pictures than ``least`` (one batch), or
-    another file among them: some frameworks pass over it, others stop at it."""
+def checked(folder, n, network):
+    """The same path, where a network can take batches of n pictures from it.
+
+    Raises DataError for a network whose inputs are no images, for a folder that has fewer than n pictures, a class without any or
+    more classes than the network has outputs, and for another file among the pictures: some frameworks pass over it, others stop.
+    """
+    if len(network.input_shape) != 3:
+        raise DataError(
+            "IMAGES: this network takes no images: leave IMAGES out, or choose one that begins with a convolution"
+        )
     try:
         classes = sorted(entry.path for entry in os.scandir(folder) if entry.is_dir())
-        files = sorted(os.path.join(path, name) for path in classes for name in os.listdir(path))
+        files = {path: sorted(os.listdir(path)) for path in classes}
     except OSError as error:
         raise DataError("IMAGES: cannot read the folder %s: %s" % (folder, error.strerror)) from None
-    for file in files:
-        if not file.lower().endswith(ENDINGS):
-            raise DataError("IMAGES: %s is no picture: take it out of the folder" % file)
-    if len(files) < least:
-        found = "%d pictures in %d folders" % (len(files), len(classes))
-        raise DataError("IMAGES: %s holds %s; a batch needs %d, in a folder for each class" % (folder, found, least))
-    loaded.remember("pictures", False, images=len(files))
+    for path in classes:
+        if not files[path]:
+            raise DataError("IMAGES: %s is empty: a class needs a picture" % path)
+        for name in files[path]:
+            if not name.lower().endswith(ENDINGS):
+                raise DataError("IMAGES: %s is no picture: take it out of the folder" % os.path.join(path, name))
+    pictures = sum(map(len, files.values()))
+    if pictures < n:
+        found = "%d pictures in %d folders" % (pictures, len(classes))
+        raise DataError("IMAGES: %s holds %s; a batch needs %d, in a folder for each class" % (folder, found, n))
+    outputs = network.output_shape[-1]
+    if len(classes) > outputs:
+        raise DataError("IMAGES: %s has %d classes; this network has %d outputs" % (folder, len(classes), outputs))
+    loaded.remember("pictures", is_synthetic(folder), images=pictures)
     return folder

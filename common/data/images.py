@@ -10,6 +10,7 @@ from common.params.resnet50_features import DEVIATION, MEAN
 
 ENDINGS = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp")
 SIZE = 224  # pixels a side of what networks see
+MARK = "SYNTHETIC.txt"  # beside pictures that were made of synthetic data
 RESIZED = 256  # pixels of a picture's shorter side before the middle is cut out
 OCTAVES = (4, 7, 14, 28, 56, 224)  # pixels a side of the noise that an image is made of, from coarse to fine
 
@@ -37,9 +38,9 @@ def decode(path):
 
     with Image.open(path) as picture:
         picture = picture.convert("RGB")
-        scale = RESIZED / float(min(picture.size))
-        picture = picture.resize([int(side * scale) for side in picture.size], Image.BILINEAR)
-        left, top = ((side - SIZE) // 2 for side in picture.size)
+        shorter = min(picture.size)
+        picture = picture.resize([RESIZED * side // shorter for side in picture.size], Image.BILINEAR)
+        left, top = (int(round((side - SIZE) / 2.0)) for side in picture.size)
         pixels = np.asarray(picture.crop((left, top, left + SIZE, top + SIZE)), np.float32)
     return _normalise(np.ascontiguousarray(pixels.transpose(2, 0, 1)) / np.float32(255))
 
@@ -90,5 +91,10 @@ def read(folder, decode):
             print("left out %s: %s" % (name, (str(error) or type(error).__name__).splitlines()[0]))
     if not pictures:
         raise DataError("IMAGES: the folder %s holds no picture that can be read (%d left out)" % (folder, left_out))
-    loaded.remember("pictures", False, images=len(pictures), left_out=left_out)
+    loaded.remember("pictures", is_synthetic(folder), images=len(pictures), left_out=left_out)
     return pictures
+
+
+def is_synthetic(folder):
+    """Whether the pictures of a folder say that they were made of synthetic data."""
+    return os.path.isfile(os.path.join(folder, MARK))

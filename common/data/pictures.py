@@ -4,8 +4,9 @@ import os
 
 import numpy as np
 
-from common.data import cifar10
+from common.data import cifar10, loaded
 from common.data.errors import DataError
+from common.data.images import MARK
 
 QUALITY = 90  # of a JPEG
 
@@ -31,5 +32,8 @@ def write(folder, n, size=256, data_dir=None, synthetic=None, by_class=False):
             path = os.path.join(folder, path)
             os.makedirs(os.path.dirname(path), exist_ok=True)
             picture.save(path, quality=QUALITY)
+        if loaded.description()["synthetic"]:  # or runs would take them for real ones
+            with open(os.path.join(folder, MARK), "w") as file:
+                file.write("These pictures were made of synthetic data. Runs read this file and say so.\n")
     except OSError as error:
         raise DataError("cannot write pictures to %s: %s" % (folder, error.strerror or error)) from None

@@ -3,6 +3,8 @@
 Weights are a dict of arrays with the names and shapes of a network's ``WEIGHT_SHAPES``; everything is computed in their precision.
 """
 
+import os
+
 import numpy as np
 
 from common.data import examples
@@ -10,12 +12,14 @@ from common.layers import product
 from common.params import networks as lists
 from common.reference import network_layers, network_training
 
+# A text whose words come again and again: the gradient of an embedding adds up what each occurrence gives
+TEXT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "networks.txt")
 # Networks that are trained for some steps, with parameters that make these count: a change that float32 shows, a gradient to clip
 TRAINED = {
     "fcn_r": {"LR": 0.1},
     "alexnet_r": {"LR": 0.01},
     "resnet56": {"LR": 0.1},
-    "lstm": {"LR": 1.0, "CLIP": 0.05},
+    "lstm": {"LR": 1.0, "CLIP": 0.05, "TEXT": TEXT},
 }
 
 
@@ -68,8 +72,8 @@ class Network(lists.Network):
     # ---- [step] Forward, backward and update
 
     def trained(self, weights, n, steps, constants, synthetic):
-        """The weights after so many steps on the same batch of n, and the loss before the last update."""
-        x, y = examples.batch(self, n)
+        """The weights after so many steps on the same batch of n, and the loss before the last update. constants: TEXT may be there."""
+        x, y = examples.batch(self, n, text=constants.get("TEXT"))
         return network_training.steps(
             self, weights, x.astype(np.float64) if x.dtype.kind == "f" else x, y, steps, constants
         )

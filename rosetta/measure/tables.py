@@ -57,7 +57,8 @@ def _epochs(group: Group) -> str:
 
 def _repeats(group: Group) -> str:
     repeats = sorted({len(point.values) for record in group for point in record.points})
-    counted = "one run each" if repeats == [1] else f"medians of {', '.join(map(str, repeats))} runs"
+    several = [f"the median of {repeat}" for repeat in repeats if repeat > 1]
+    counted = " or ".join([*(["one run"] if 1 in repeats else []), *several]) + " each"
     return markdown.wrapped(f"{markdown.escape(group[0].machine.about)}; {counted}.")
 
 
@@ -87,7 +88,7 @@ def _against(other: str) -> Make:
 # By the name of the measurement
 OF_ROWS = {
     "fastest": _against("fastest loop"),
-    "settings": _against("so"),
+    "settings": _against("changed"),
     "startup": _lines([f"{title}, s" for title in PARTS.values()], lambda points: [cells.start(points)], _repeats),
     "overhead": _lines(["script, s", "`run_all.py`, s", "difference, s"], lambda points: [cells.overhead(points)]),
     "lessons": _lines(
@@ -161,13 +162,13 @@ class Tables:
     def _of_rows(self, what: str, make: Make) -> str:
         """A table for each machine, task and setting."""
         chosen = [record for record in self._records if record.preset == OF_POINTS.get(what, what)]
-        several, parts = len({record.task for record in chosen}) > 1, []
+        several, parts = len({_setting(record)[:2] for record in chosen}) > 1, []
         for (_, key, _), members in groupby(chosen, key=_setting):
             group, task = list(members), self.catalog.task(key)
             with points_of(f"{records.path(group[0], self.results).parent}/"):
                 made = make(task, group)
             if made and several:
-                parts.append(f"**{task.title}**")
+                parts.append(f"**{task.title}, {markdown.escape(group[0].machine.name)}**")
             if made and group[0].changed:
                 parts.append(_given(group[0].changed) + ":")
             parts += [*made, *(self._unwritten(what, group) if made else [])]
@@ -178,9 +179,15 @@ class Tables:
         if what not in PROGRAMS or what == "sweep" and not KINDS[group[0].kind].trains:  # passes take no program
             return []
         measured = {record.full_name for record in group}
-        rows = [row for row in self.catalog.rows(group[0].task) if row.full_name not in measured]
-        titles = [row.title for row in rows if not scripts.program(PROGRAMS[what], row).is_file()]
-        return [markdown.wrapped(f"No program is written for: {markdown.escape('; '.join(titles))}.")] if titles else []
+        rows = self.catalog.rows(group[0].task)
+        has = {row.full_name: scripts.program(PROGRAMS[what], row).is_file() for row in rows}
+        lacking = [row.title for row in rows if not (has[row.full_name] or row.full_name in measured)]
+        having = [row.title for row in rows if has[row.full_name]]
+        if not lacking:
+            return []
+        if 0 < len(having) < len(lacking):
+            return [markdown.wrapped(f"Programs are written only for: {markdown.escape('; '.join(having))}.")]
+        return [markdown.wrapped(f"No program is written for: {markdown.escape('; '.join(lacking))}.")]
 
 
 @contextmanager

@@ -27,6 +27,11 @@ class Column:
     def records(self) -> list[Record]:
         return [record for runs in self.runs.values() for record in runs]
 
+    @property
+    def changed(self) -> bool:
+        """Whether parameters of the preset were."""
+        return bool(self.records[0].changed)
+
     def of(self, row: Row) -> list[Record]:
         """The runs of a row; none where it has not run."""
         return self.runs.get(row.name, [])
@@ -37,7 +42,8 @@ class Column:
         gpus = ", ".join(f"{gpu.name} ({gpu.memory / 2**30:.0f} GiB, driver {gpu.driver})" for gpu in machine.gpus)
         sizes = dict.fromkeys(self.task.kind.size(constants | record.params) for record in self.records)
         data = self.records[0].dataset
-        named = "synthetic stand-in data" if data.synthetic else data.name
+        synthetic = "synthetic stand-in data" if self.task.data else "data that the task makes itself"
+        named = synthetic if data.synthetic else data.name
         days = sorted({record.started.date().isoformat() for record in self.records})
         return (
             f"{machine.cpu}, {machine.cores} cores, {machine.memory / 2**30:.0f} GiB; {gpus or 'no GPU'}; {machine.os}. "
@@ -71,13 +77,13 @@ class TaskResults:
 
     @cached_property
     def columns(self) -> list[Column]:
-        """Real data before synthetic, machines with a GPU before those without, longer presets before shorter."""
+        """Real data before synthetic, presets as they are before changed ones, machines with a GPU before those without, longer presets before shorter."""
         groups: dict[tuple, dict[str, list[Record]]] = {}
         for record in self.records:
             if record.status == "ok":
                 longest_first = -PRESETS.index(record.preset)
                 machine = (not record.machine.gpus, record.machine.name)
-                key = (record.dataset.synthetic, *machine, longest_first, record.column)
+                key = (record.dataset.synthetic, bool(record.changed), *machine, longest_first, record.column)
                 groups.setdefault(key, {}).setdefault(record.name, []).append(record)
         columns = []
         for _, rows in sorted(groups.items(), key=lambda group: group[0]):

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from rosetta.catalog import Row
 from rosetta.figures import Sample
 from rosetta.kinds.kind import BATCH, Quantity
+from rosetta.plan import content
 from rosetta.records import Record
 from rosetta.report.columns import Column, TaskResults, title
 from rosetta.run import cards
@@ -143,7 +144,7 @@ def notes(results: TaskResults) -> list[str]:
     """What a reader of the main table must know: rows that do less or cannot exist, and where the published figures are from."""
     titles: dict[str, list[str]] = {}
     for row in results.rows:
-        without = row.facts.gpu_only and f"not run without a GPU unless it is named: {row.facts.gpu_only}"
+        without = row.facts.gpu_only and f"without a GPU a batch leaves it out, because {row.facts.gpu_only}"
         for reason in filter(None, (without or row.facts.slow_on_cpu, row.facts.absent)):
             titles.setdefault(reason, []).append(row.title)
     return [f"{' and '.join(rows)}: {reason}." for reason, rows in titles.items()]
@@ -190,7 +191,8 @@ def _gpu_facts(row: Row, runs: list[Record], task: Task) -> list[Cell]:
     (card, *others), sample = runs[0].machine.gpus, Sample.of(run.metrics.examples_per_s for run in runs)
     known, flop = cards.load().get(card.name), task.flop(runs[0].params | {BATCH: 1})
     share = sample.median * flop / (1e12 * known.peak_fp32) if sample and flop and known and not others else None
-    facts = [Cell(row.facts.feeds or ""), Cell(row.facts.waits or "")]
+    same = runs[0].notebook.sha256 == content(row.notebook)  # an earlier notebook may have done it otherwise
+    facts = [Cell(fact if same and fact else "") for fact in (row.facts.feeds, row.facts.waits)]
     return [*facts, Cell("" if share is None else f"{share:.1%}", share)]
 
 

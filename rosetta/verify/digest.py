@@ -21,12 +21,13 @@ IMPORT = re.compile(r"^\s*(?:from|import) ((?:common|rosetta\.verify)\b[\w.]*)(?
 
 def of(row: Row, task: Task, kernels: Kernels, synthetic: bool, gpus: Sequence[Gpu] = ()) -> str:
     """Over the notebook's code, the row's parameters, what its task says of the proof, the modules of ``common`` that notebook and
-    reference import, the environment's recipe and lock (or the interpreter that the user named), whether data is synthetic, and what
+    reference import, the reference's text if it has one, the environment's recipe and lock (or the interpreter that the user named), whether data is synthetic, and what
     proves its kind.
     """
     code = _code(row.notebook)
     roots = [f"common/params/{task.key}.py", f"common/reference/{task.key}.py", f"rosetta/verify/{task.kind_name}.py"]
-    files = _closure([*roots, *_imported(code)])
+    text = f"common/reference/{task.key}.txt"  # that a reference may train on
+    files = _closure([*roots, *([text] if (ROOT / text).is_file() else []), *_imported(code)])
     looser = {quantity: looser.tolerance for quantity, looser in row.facts.looser.items()}
     of_row = [row.parameters, row.variables, row.facts.flavour, looser, row.facts.slow_on_cpu is None]
     lacking = row.facts.lacking(gpu=bool(gpus))

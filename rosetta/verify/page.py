@@ -19,7 +19,9 @@ INTRODUCTION = """\
 Does every notebook compute what the reference in NumPy does? `run_all.py verify` writes this page from {task}.json: do not edit it.
 [Same network, how we know]({levels}) says what the levels are and how they are measured.
 
-A figure is the largest difference from the reference. "ok" means that the level passes and has no figure.
+A figure is the largest difference from the reference. With σ it is a distance in standard errors. With x it is a
+multiple of what another order of the same sums makes. "ok" means that the level passes and has no figure. A commit with
+a + had changed files.
 """
 
 STALE = "the row has changed since it was verified on {:%Y-%m-%d}: `run_all.py verify` proves it again"

@@ -30,6 +30,11 @@ real network that also waits for its slowest device does worse.
 - **Parameter server**: one server takes in n gradients and sends out n copies of the weights through its own link.
 - **Efficiency** is the rate of n devices over n times the rate of one. The batch of each device stays as it is."""
 
+MEASURED = """\
+Each line begins with the fastest row that was measured on one such machine. A figure is the efficiency of so many of them.
+The less a step computes for each weight, the more the exchange costs.
+"""
+
 
 def ring(size: float, devices: int, rate: float) -> float:
     """Seconds to add up gradients of ``size`` bytes over links of ``rate`` bytes a second."""
@@ -117,7 +122,7 @@ def _errors(task: Task, source: Benchmark) -> list[str]:
     off = [abs(each.error) for each in found]
     words = (
         f"Examples a second as published, and how far the model is off. On average it is off by {fmean(off):.1%} of "
-        f"{len(off)} rates, at most by {max(off):.1%}. Rates of links are nominal or assumed, not fitted."
+        f"{len(off)} rates, at most by {max(off):.1%}. Rates of links are nominal or assumed, not fitted. In brackets: by how much the model's rate is higher (+) or lower (-)."
     )
     parts = [markdown.wrapped(words)]
     for platform, about in source.platforms.items():
@@ -149,7 +154,7 @@ def _measured(task: Task, name: str, group: list[Record]) -> list[str]:
     if not fastest:
         return []
     ways: dict[str, Callable[[float, int, float], float]] = {"ring": ring, "parameter server": server}
-    parts = [f"## {task.protocols[name].title}, on machines like {markdown.escape(group[0].machine.name)}"]
+    parts = [f"## {task.protocols[name].title}, on machines like {markdown.escape(group[0].machine.name)}", MEASURED]
     for way, exchange in ways.items():
         for link, rate in LINKS.items():
             body = []
@@ -157,7 +162,7 @@ def _measured(task: Task, name: str, group: list[Record]) -> list[str]:
                 sizes = (exchange(_gradient(task, which), number, rate) for number in DEVICES)
                 cells = [f"{seconds / (seconds + each):.0%}" for each in sizes]
                 body.append([f"{markdown.code(which)}, {batch}", markdown.escape(title), f"{seconds:.3f}", *cells])
-            heading = ["network, batch", "row", "a step, s", *(f"{number} devices" for number in DEVICES)]
+            heading = ["network, batch", "fastest row", "a step, s", *(f"{number} devices" for number in DEVICES)]
             parts += [
                 f"**{way.capitalize()}, {link}: efficiency**",
                 markdown.table(heading, body, [False, False, *[True] * 7]),

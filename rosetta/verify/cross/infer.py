@@ -54,16 +54,17 @@ class Agreement(Strict):
         ]
         verdict = "All agree" if self.passed else "**They do not agree**"
         made_by = (
-            f"each framework makes itself of the same {', '.join(map(markdown.code, self.own))}. They differ by how it does so, and "
-            f"only the nearest ones are judged"
+            f"each framework makes itself of the same {', '.join(map(markdown.code, self.own))}. They differ by how it does so. "
+            f"So only the nearest ones are judged"
             if self.own
             else f"all frameworks share. Allowed is {TOLERANCE:g}"
         )
         text = (
-            f"All rows have the same weights, and compute {self.inputs or 'no'} inputs, which {made_by}. A figure is the largest "
-            "difference of an input's output between two rows, by the mean norm of the outputs. *Another nearest* are inputs "
-            "to which a framework finds another input the nearest one than the framework of the line does, by the distance of "
-            f"their outputs. Ties are left out there: their two nearest are as near as {TIE:g}, relative. {verdict}. "
+            f"All rows have the same weights, and compute {self.inputs or 'no'} inputs, which {made_by}. A figure compares two "
+            "rows: it is the largest difference of an input's output, divided by the mean norm of the outputs. Every row also "
+            "finds the nearest other input of each input, by the distance of their outputs. *Another nearest* counts inputs "
+            "for which some row finds another one than the row of the line. *Ties* are inputs with two nearest ones, whose "
+            f"distances differ by less than {TIE:g}, relative: they are not counted. {verdict}. "
             f"{self.machine.name}, {self.made:%Y-%m-%d}, commit {self.commit}."
         )
         heading = f"## The same outputs{', ' + ', '.join(self.own) if self.own else ''}"

@@ -63,9 +63,9 @@ class Matrix(Strict):
         examples = f"{self.n_test:,} {'SYNTHETIC ' if self.synthetic else ''}test examples"
         text = (
             f"Each line has the weights that one framework trained ({self.training['EPOCHS']} epochs of "
-            f"{self.training['N_TRAIN']:,} examples), evaluated by every framework: how many of {examples} each classifies rightly. "
-            "*In another class* are examples that some framework puts elsewhere than the one that trained the weights does. Ties are "
-            f"left out there: their two likeliest classes differ by less than {TIE:g}. {verdict}. "
+            f"{self.training['N_TRAIN']:,} examples). A figure says how many of {examples} a framework classifies rightly with "
+            "them. *In another class* counts examples that some framework puts elsewhere than the one that trained the weights. "
+            f"*Ties* are examples whose two likeliest classes differ by less than {TIE:g}: they are not counted. {verdict}. "
             f"{self.machine.name}, {self.made:%Y-%m-%d}, commit {self.commit}."
         )
         table = markdown.table(["trained by / evaluated by", *names, "in another class", "ties"], body)
