@@ -84,9 +84,10 @@ def write_report(out: Path | None, draw: bool, command_line) -> None:
     if draw:
         with needs_extra("report --pictures"):
             files += pictures.draw(known, results)
+            from rosetta.measure import plot
             from rosetta.measure.benchmarks import pictures as curves
 
-            files += curves.draw(known, every, results)
+            files += curves.draw(known, every, results) + plot.write(known, every, results)
     files += [page.write(known, key, results) for key in known.tasks]
     files += [*Tables(known, every, results).write(), repeated.write(known, every, results)]
     files.append(scaling.write(known, every, results))

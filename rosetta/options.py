@@ -166,6 +166,6 @@ def numbers(option: str, text: str) -> list[int]:
 def _value(text: str) -> Any:
     try:
         value = ast.literal_eval(text)
-    except (ValueError, SyntaxError):
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):  # whatever it is, it is no number
         return text
     return value if isinstance(value, int | float) else text

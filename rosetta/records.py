@@ -4,6 +4,7 @@ Times are in seconds, memory in bytes, fractions between 0 and 1. A field whose 
 """
 
 import gc
+import hashlib
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -173,9 +174,19 @@ class Record(Named, Strict):
 
 
 def column(preset: str, changed: dict[str, Any], synthetic: bool) -> str:
-    """``quick``, ``quick,batchsize=32,threads=1``, ``smoke-synthetic``: two runs that differ have different ones."""
-    parts = [f"{name.lower()}={value}" for name, value in sorted(changed.items())]
-    return ",".join([preset, *parts]).replace("/", "_") + ("-synthetic" if synthetic else "")
+    """``quick``, ``quick,batchsize=32,threads=1``, ``smoke-synthetic``: two runs that differ have different ones.
+
+    A path has its last part, and a digest that tells it from others.
+    """
+    parts = [f"{name.lower()}={_short(value)}" for name, value in sorted(changed.items())]
+    return ",".join([preset, *parts]) + ("-synthetic" if synthetic else "")
+
+
+def _short(value: Any) -> str:
+    text = str(value)
+    if "/" not in text:
+        return text
+    return f"{Path(text).name}-{hashlib.sha256(text.encode()).hexdigest()[:6]}"
 
 
 def path(record: Record, results: Path, suffix: str = ".json") -> Path:

@@ -187,7 +187,7 @@ class Task(Strict):
         """Raises RosettaError where the file sets a parameter that there is not or that does not fit, or names no metric."""
         given = {f"presets.{name}": values for name, values in self.presets.items()}
         given |= {"without_chance": self.without_chance}
-        given |= {f"sweep.{name}": {name: value} for name, values in self.sweep.items() for value in values}
+        given |= {f"sweep.{name}, {value}": {name: value} for name, values in self.sweep.items() for value in values}
         given |= {f"compared, {place}": place for place in self.compared}
         for key, protocol in self.protocols.items():
             for place in protocol.on(gpu=True).places() + protocol.on(gpu=False).places():

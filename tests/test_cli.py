@@ -204,7 +204,7 @@ def test_command_that_runs_or_measures_refuses_beside_a_runner(inside, arguments
 
 def test_pictures_are_written_or_a_line_says_why_not(inside, tmp_path):
     done = inside.call("data", "images", str(tmp_path / "new"), "--n", "2", "--synthetic", own_python=False)
-    assert done.returncode == 0 and len(list((tmp_path / "new").iterdir())) == 2, done.stderr
+    assert done.returncode == 0 and len(list((tmp_path / "new").glob("*.jpg"))) == 2, done.stderr
     assert f"2 pictures of SYNTHETIC data. A run takes them by --set IMAGES={tmp_path / 'new'}" in done.stdout
     again = inside.call("data", "images", str(tmp_path / "new"), "--n", "2", "--synthetic", own_python=False)
     assert again.returncode == 2 and "is not empty" in one_line(again.stderr)

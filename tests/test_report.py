@@ -164,8 +164,8 @@ def test_columns_of_their_own_in_their_order(page):
     assert titles == [
         "here, full",
         "here, quick",
-        "here, quick, BATCHSIZE=32, threads=1",
         "there, quick",
+        "here, quick, BATCHSIZE=32, threads=1",
         "here, quick, SYNTHETIC data",
     ]
 

@@ -175,9 +175,10 @@ def test_crossloaded(toy):
     assert last == f"all agree; {toy.out}/conformance/toy_train.md"
     section = (toy.out / "conformance" / "toy_train.md").read_text().partition("## Cross-loading\n\n")[2]
     assert section.startswith(
-        "Each line has the weights that one framework trained (2 epochs of 64 examples), evaluated by every framework: how many "
-        "of 50 test examples each classifies rightly. *In another class* are examples that some framework puts elsewhere than the "
-        "one that trained the weights does. Ties are left out there: their two likeliest classes differ by less than 0.0001. "
+        "Each line has the weights that one framework trained (2 epochs of 64 examples). A figure says how many of 50 test "
+        "examples a framework classifies rightly with them. *In another class* counts examples that some framework puts elsewhere "
+        "than the one that trained the weights. *Ties* are examples whose two likeliest classes differ by less than 0.0001: they "
+        "are not counted. "
         "All agree. test-machine, "
     )
     assert sorted(section.splitlines()[-2:]) == ["| NumPy | 20 | 20 | 0 | 0 |", "| another | 20 | 20 | 0 | 0 |"]

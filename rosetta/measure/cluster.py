@@ -1,5 +1,6 @@
 """How well a batch spreads over the workers of a Dask cluster: a notebook that sleeps, in a small checkout of its own."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -34,6 +35,7 @@ CELLS = {
     "answers": "time.sleep({seconds})",
     "record": 'emit({{"answers": 1}}, [], "cpu", "slept")',
 }
+WITHOUT_GPU = os.environ | {"CUDA_VISIBLE_DEVICES": ""}  # who sleeps computes nowhere, and a run on a GPU must
 # Scheduler and workers, until a line comes; they import the checkout in which they start
 CLUSTER = (
     "import sys; from distributed import LocalCluster; "
@@ -68,7 +70,7 @@ def _measured(workers: int, runs: int, seconds: float) -> float:
         with _started(checkout, workers) as address:
             command = [sys.executable, "run_all.py", "run", "--preset", "smoke", "--seeds", str(runs)]
             command += [f"--python=all={sys.executable}", "--out", str(out), "--cluster", address]
-            took_s = timed(lambda: scripts.run("the batch", command, checkout))
+            took_s = timed(lambda: scripts.run("the batch", command, checkout, WITHOUT_GPU))
         finished = [record for _, record in records.read_all(out) if record.status == "ok"]
         if len(finished) != runs:
             raise RosettaError(f"{len(finished)} of {runs} runs finished")
@@ -97,7 +99,7 @@ def _started(checkout: Path, workers: int) -> Iterator[str]:
     """The address of a cluster on this machine."""
     command = [sys.executable, "-c", CLUSTER, str(workers)]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
-    with subprocess.Popen(command, cwd=checkout, **pipes) as process:
+    with subprocess.Popen(command, cwd=checkout, env=WITHOUT_GPU, **pipes) as process:
         address = process.stdout.readline().strip()
         if not address:
             raise RosettaError("no cluster has started: uv run --extra cluster run_all.py measure cluster")

@@ -27,16 +27,19 @@ class Measured(Strict):
 
 
 def row(record: Record, results: Path) -> Path:
-    """Write a row's measurement; points of earlier ones stay where this one has none of the same place."""
-    return records.write(_joined(record, records.path(record, results)), results)
+    """Write a row's measurement; points of the same notebook stay where this one has none of the same place."""
+    file = records.path(record, results)
+    earlier = files.load(Record, file, missing=record)
+    same = earlier.notebook.sha256 == record.notebook.sha256  # the record says of which notebook its points are
+    return records.write(_joined(record, earlier) if same else record, results)
 
 
 def machine(what: str, where: Machine, points: list[Point], results: Path) -> Path:
-    """Write a machine's measurement, likewise."""
+    """Write a machine's measurement; earlier points stay where this one has none of the same place."""
     now = datetime.now(UTC).replace(microsecond=0)
     new = Measured(what=what, machine=where, commit=commit(), measured=now, points=points)
     file = results / where.name / FOLDER / f"{what}.json"
-    return files.write(file, _joined(new, file))
+    return files.write(file, _joined(new, files.load(Measured, file, missing=new)))
 
 
 def machines(what: str, results: Path) -> list[Measured]:
@@ -44,9 +47,18 @@ def machines(what: str, results: Path) -> list[Measured]:
     return [files.load(Measured, file) for file in sorted(results.glob(f"*/{FOLDER}/{what}.json"))]
 
 
-def _joined(new: Record | Measured, file: Path) -> Record | Measured:
-    """With the points of the file; a new one replaces those of the same place."""
-    earlier, places = files.load(type(new), file, missing=new), [_place(point) for point in new.points]
+def floor(of: Machine, results: Path) -> tuple[Measured, Point] | None:
+    """The fastest matrix product of a machine, FLOP/s, and when it was measured; of the same system alone, because another one may
+    be another processor of that name."""
+    for each in machines("floor", results):
+        if (each.machine.name, each.machine.os) == (of.name, of.os):
+            return each, max(each.points, key=lambda point: point.sample.high)
+    return None
+
+
+def _joined(new: Record | Measured, earlier: Record | Measured) -> Record | Measured:
+    """With the earlier points; a new one replaces those of the same place."""
+    places = [_place(point) for point in new.points]
     points = [point for point in earlier.points if _place(point) not in places] + new.points
     return new.model_copy(update={"points": points})
 

@@ -43,7 +43,7 @@ class TaskLessons(Strict):
 
 def lessons(options: RowOptions, seeds: int) -> int:
     """Lessons about accuracy train with several seeds; those about time run by turns, and their last epoch counts."""
-    bench = Measuring(options)
+    bench = Measuring(options, "measure lessons")
     written = {
         key: files.load(TaskLessons, task.folder / "lessons.toml")
         for key, task in bench.catalog.tasks.items()

@@ -16,7 +16,7 @@ from rosetta.options import (
 
 @dataclass(frozen=True)
 class RowOptions:
-    """names: of rows; none asks for all that train."""
+    """names: of rows; none asks for all that can be measured so and gain something on this machine."""
 
     names: Names = None
     task: TaskOption = None

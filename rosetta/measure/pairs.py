@@ -45,7 +45,7 @@ def _measure(
 ) -> int:
     """Let every notebook compute by turns with itself, changed or with other variables; the first turn, which may still compile
     and warm up, does not count."""
-    bench = Measuring(options, "turns")
+    bench = Measuring(options, f"measure {what}", "turns")
 
     def work(planned: Plan) -> Iterator[list[Point]]:
         size, code = planned.constants, scripts.cells(planned.row.notebook)

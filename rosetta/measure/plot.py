@@ -14,7 +14,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from rosetta import files
 from rosetta.catalog import Catalog
 from rosetta.kinds.kind import BATCH
-from rosetta.measure.cells import PHASES, timed
+from rosetta.measure.cells import PHASES, others, timed, titled
 from rosetta.measure.sweep_tables import picture_file
 from rosetta.records import Point, Record
 from rosetta.report.charts import STYLE, WIDTH
@@ -29,10 +29,12 @@ def write(catalog: Catalog, records: list[Record], results: Path) -> list[Path]:
     """A picture of each machine's sweep of each task, its rows in the catalog's order; returns what was written."""
     order = {row.full_name: place for place, row in enumerate(catalog.rows())}
     pictures: dict[Path, dict[str, list[Point]]] = {}
-    sweeps = [record for record in records if record.preset == "sweep"]
-    for record in sorted(sweeps, key=lambda record: order[record.full_name]):
+    sweeps = [record for record in records if record.preset == "sweep" and record.full_name in order]
+    for record in sorted(sweeps, key=lambda record: (order[record.full_name], record.dataset.synthetic)):
         file = picture_file(results, record.machine.name, catalog.task(record.task))
-        pictures.setdefault(file, {})[record.title] = timed(record.points)
+        # Other axes than these two have no place in the picture
+        points = [point for point in timed(record.points) if not others(point.at)]
+        pictures.setdefault(file, {})[titled(record)] = points
     for file, rows in pictures.items():
         files.write_atomically(file, draw(rows, *RATE))
     return list(pictures)

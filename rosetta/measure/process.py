@@ -56,9 +56,10 @@ class Process(subprocess.Popen):
             self.signal(signal.SIGSTOP)
             os.waitpid(self.pid, os.WUNTRACED)  # until every thread has stopped
             yield message
-            self.signal(signal.SIGCONT)
-            self.stdin.write("\n")  # it waits for a line
-            self.stdin.flush()
+            with suppress(BrokenPipeError, ProcessLookupError):  # it was killed: then the next message tells
+                self.signal(signal.SIGCONT)
+                self.stdin.write("\n")  # it waits for a line
+                self.stdin.flush()
         raise RosettaError("the script ended before its turns did")
 
     def signal(self, number: int) -> None:

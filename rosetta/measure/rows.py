@@ -17,6 +17,7 @@ from rosetta.paths import portable
 from rosetta.plan import Plan
 from rosetta.records import Point, Record
 from rosetta.run import devices, kernels, machine
+from rosetta.run.devices import Slot
 from rosetta.run.execute import blank
 from rosetta.tasks import UNTIMED
 from rosetta.terminal import Console
@@ -25,25 +26,36 @@ NOWHERE: dict[str, Any] = {}  # no parameters over the task's own
 
 
 class Measuring:
-    """The rows to measure, and where. Raises RosettaError for a named row of a kind that has not what is measured.
+    """The rows to measure, and where: those that are named, else those that gain something on this machine.
 
-    has: the attribute of a kind that says whether it has.
+    what: is measured. has: the attribute of a kind that says whether it can be. Raises RosettaError for a name of which no row can
+    be measured, and where no row is left.
     """
 
-    def __init__(self, options: RowOptions, has: str = "trains"):
+    def __init__(self, options: RowOptions, what: str, has: str = "trains"):
         self.options, self.catalog = options, catalog.load()
         self.kernels = kernels.chosen(options.python or [], options.build or [])
         self.slot = devices.timed(options.gpus, threads=None)[0]
         self.processors = machine.processors()
         self.results = results_folder(options.out)
         self.console = Console()
-        chosen = self.catalog.select(options.names or [], options.task)
-        self.rows = [row for row in chosen if getattr(self.catalog.kind(row), has)]
-        if options.names and len(self.rows) < len(chosen):
-            other = next(row for row in chosen if row not in self.rows)
-            raise RosettaError(
-                f"{other.full_name} is of kind {self.catalog.kind(other).name}, which is not measured so"
-            )
+        able = [key for key, task in self.catalog.tasks.items() if getattr(task.kind, has)]
+        for name in options.names or [None]:
+            if not self._able([name] if name else [], options.task, has):
+                of = f" of {name}" if name else f" of {options.task}" if options.task else ""
+                raise RosettaError(f"{what} measures nothing{of}: it takes rows of {', '.join(able)}")
+        self.rows = self._able(options.names or [], options.task, has)
+        if not (self.slot.on_gpu or options.names):
+            self.rows = [row for row in self.rows if row.facts.gpu_only is None]
+            if not self.rows:
+                raise RosettaError(f"{what}: no row gains anything without a GPU: name those to be measured")
+
+    def _able(self, names: list[str], task: str | None, has: str) -> list[Row]:
+        return [row for row in self.catalog.select(names, task) if getattr(self.catalog.kind(row), has)]
+
+    def with_threads(self, number: int) -> Slot:
+        """The first GPU, or the CPU, with so many processors."""
+        return devices.timed(",".join(self.slot.gpus) or devices.NONE, number)[0]
 
     def slow(self, row: Row, place: dict[str, Any] = NOWHERE) -> bool:
         """Whether a step takes seconds here, by the row's cost. place: parameters over the task's own."""
@@ -93,6 +105,7 @@ class Measuring:
             try:
                 record = blank(planned, self.slot, self.kernels)
                 record.preset, record.changed, record.status = what, changed or {}, "ok"
+                record.dataset.synthetic |= planned.dataset is None  # the task makes its own data
                 for points in work(planned):
                     keep.row(record.model_copy(update={"points": points}), self.results)
                     self.console.say(f"{title:<22}{line(points)}")

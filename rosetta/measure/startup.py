@@ -28,7 +28,7 @@ UNLOCKED = (
 
 def startup(options: RowOptions, repeats: int) -> int:
     """The commands, then the rows: each runs epochs of a single step through the runner, with its environment ready."""
-    bench = Measuring(options)
+    bench = Measuring(options, f"measure {STARTUP}")
     points = _commands(repeats, bench.results)
     for point in points:
         bench.console.say(f"{point.at['command']:<26} {spread(point.sample, 2)} s")
@@ -81,7 +81,7 @@ def overhead(options: RowOptions, repeats: int) -> int:
 
     Both run by turns in the row's own environment, on the same parameters and data, as whole processes.
     """
-    bench = Measuring(options)
+    bench = Measuring(options, f"measure {OVERHEAD}")
 
     def work(planned: Plan) -> Iterator[list[Point]]:
         with bench.scripts(planned, scripts.cells(planned.row.notebook)) as (script,):
@@ -102,4 +102,5 @@ def _run(planned: Plan, options: RowOptions, out: Path) -> list[str]:
     command = [sys.executable, "-c", UNLOCKED, "run", planned.row.full_name, "--preset", planned.preset]
     command += ["--out", str(out), *(["--synthetic"] if planned.synthetic else [])]
     command += [f"--python={each}" for each in options.python or []]
+    command += [f"--build={each}" for each in options.build or []]
     return command + ([f"--gpus={options.gpus}"] if options.gpus else [])

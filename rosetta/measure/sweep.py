@@ -22,7 +22,6 @@ from rosetta.measure.rows import Measuring, usual_threads
 from rosetta.options import axes, numbers
 from rosetta.plan import Plan, checked
 from rosetta.records import Point
-from rosetta.run import devices
 from rosetta.run.devices import Slot
 
 NAME, WHAT = "sweep", "phases"
@@ -80,8 +79,8 @@ def sweep(
         with needs_extra("sweep --plot"):
             from rosetta.measure import plot as drawing
     asked, given = numbers("--threads", threads) if threads else usual_threads(), axes(axis or [])
-    bench = Measuring(options, "phases")
-    slots = [devices.timed(options.gpus, number)[0] for number in asked]
+    bench = Measuring(options, NAME, "phases")
+    slots = [bench.with_threads(number) for number in asked]
     grids, plans = {}, []
     for row in bench.rows:
         task = bench.catalog.task(row.task)

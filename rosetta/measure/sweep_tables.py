@@ -19,11 +19,10 @@ def picture_file(results: Path, machine: str, task: Task) -> Path:
 def limits(results: Path, task: Task, group: Group) -> list[str]:
     """Where a step's time goes with all processors, beside what these do in a plain matrix product."""
     batch, machine = task.constants()[BATCH], group[0].machine
-    floor = [each for each in keep.machines("floor", results) if each.machine.name == machine.name]
-    flop = task.flop(task.constants())
+    floor, flop = keep.floor(machine, results), task.flop(task.constants())
     if not floor or not flop:
         return []
-    (product,), most, body = floor[0].points, max(_threads(group, batch), default=0), []
+    (measured, product), most, body = floor, max(_threads(group, batch), default=0), []
     best, size = product.sample.high, product.at["size"]
     for record in group:
         means = {phase: point.sample.mean for phase, point in _phases(record, most, batch).items()}
@@ -37,7 +36,7 @@ def limits(results: Path, task: Task, group: Group) -> list[str]:
     words = (
         f"From the next table, with {_count(most)}. NumPy's product of two matrices of {size} x {size}: "
         f"{best / 1e9:.0f} GFLOP/s, which makes the floor of a step {1000 * flop / best:.0f} ms "
-        f"({markdown.escape(floor[0].machine.about)}; {floor[0].measured:%Y-%m-%d})."
+        f"({markdown.escape(measured.machine.about)}; {measured.measured:%Y-%m-%d})."
     )
     return [markdown.table(heading, body), markdown.wrapped(words)]
 

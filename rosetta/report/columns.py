@@ -103,7 +103,9 @@ class TaskResults:
 
 def title(record: Record) -> str:
     """The column of a record: machine, preset, what was changed, and whether the data is no real data."""
-    changed = [f"{name}={value}" for name, value in sorted(record.changed.items())]
+    changed = [
+        f"{name}={Path(str(value)).name}" for name, value in sorted(record.changed.items())
+    ]  # of a path the last part
     return ", ".join(
         [record.machine.name, record.preset, *changed, *(["SYNTHETIC data"] if record.dataset.synthetic else [])]
     )

@@ -188,7 +188,10 @@ def _figure(quantity: Quantity, runs: list[Record]) -> Cell:
 
 def _gpu_facts(row: Row, runs: list[Record], task: Task) -> list[Cell]:
     """What decides a figure on a GPU: how examples come there, how often Python waits, and the share of the card's peak that is left."""
-    (card, *others), sample = runs[0].machine.gpus, Sample.of(run.metrics.examples_per_s for run in runs)
+    (card, *others), sample = (
+        runs[0].machine.gpus,
+        Sample.of(getattr(run.metrics, "examples_per_s", None) for run in runs),
+    )
     known, flop = cards.load().get(card.name), task.flop(runs[0].params | {BATCH: 1})
     share = sample.median * flop / (1e12 * known.peak_fp32) if sample and flop and known and not others else None
     same = runs[0].notebook.sha256 == content(row.notebook)  # an earlier notebook may have done it otherwise

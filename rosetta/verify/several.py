@@ -53,7 +53,7 @@ def _zoo(lines: list[Line]) -> list[str]:
         [
             escape(row.title),
             f"`{name}`",
-            f"another one: {other}" if other else "yes",
+            f"another one: {other}" if other else _same(line, in_zoo(name)),
             _figure(line, in_zoo(name)),
         ]
         for row, line in lines
@@ -61,6 +61,14 @@ def _zoo(lines: list[Line]) -> list[str]:
     ]
     heading = ["framework", "network", "the same", "difference"]
     return ["## From the frameworks' zoos", ZOO, table(heading, body, figures=False)]
+
+
+def _same(line: Conformance, name: str) -> str:
+    quantity = output_of(name)
+    for finding in line.findings:
+        if (value := finding.measured.get(quantity)) is not None:
+            return "yes" if value <= finding.tolerances[quantity] else "**no**"
+    return ""
 
 
 def _figure(line: Conformance, name: str) -> str:

@@ -17,7 +17,7 @@ from rosetta.measure.sweep import PHASES, Grid
 from rosetta.records import Point
 from rosetta.run import devices
 
-MEASURING = Measuring(RowOptions(gpus="none", synthetic=not os.environ.get("ROSETTA_DATA")))
+MEASURING = Measuring(RowOptions(gpus="none", synthetic=not os.environ.get("ROSETTA_DATA")), "sweep")
 # Their program is that of their framework's plain row, with nothing that depends on the variant here
 LEFT_OUT = ("pytorch[compiled]", "pytorch[graphs]", "pytorch[tf32]", "pytorch[torch1]", "flax[scan]")
 ROWS = [row for row in MEASURING.rows if program(sweep.WHAT, row).is_file() and row.name not in LEFT_OUT]

@@ -47,7 +47,7 @@ def test_startup(toy, started, monkeypatch):
         ({"command": title}, 2) for title, *_ in started[:3]
     ]
     assert "--help                     0.00 " in shown
-    points = {point.at["part"]: point.values for point in toy.record("startup").points}
+    points = {point.at["part"]: point.values for point in toy.record("startup-synthetic").points}
     assert list(points) == ["start", "import", "data", "build", "first step", "second step"]
     assert all(len(values) == 2 for values in points.values())
 
@@ -75,7 +75,8 @@ def test_cluster(record, toy, monkeypatch):
         clusters.append(workers)
         yield "tcp://127.0.0.1:9"
 
-    def batch(title, command, folder):
+    def batch(title, command, folder, variables):
+        assert variables["CUDA_VISIBLE_DEVICES"] == ""
         out = Path(command[command.index("--out") + 1])
         assert command[-1] == "tcp://127.0.0.1:9" and command[command.index("--seeds") + 1] == "2"
         for seed in range(results.pop(0)):

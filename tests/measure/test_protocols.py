@@ -68,6 +68,20 @@ def test_every_point_is_measured_once(toy):
     assert "5 points to measure" in changed.stdout, "the points of another notebook do not count"
 
 
+def test_a_record_has_points_of_one_notebook(toy):
+    assert toy.call(*COMMAND, "--out", str(toy.out)).returncode == 0
+    assert len(points(toy)) == 5
+    toys.notebook(toy.root, "toy_speed", "np.maximum(", "np.maximum( ")
+    file = toy.root / "notebooks" / "toy_speed" / "task.toml"
+    own = 'points_on_cpu = [{ NETWORK = "wide", BATCHSIZE = 2, PHASE = "forward" }]'
+    whole = file.read_text()
+    file.write_text(whole.replace("\n[about]", f"{own}\n\n[about]", 1))
+    assert "1 points to measure" in toy.call(*COMMAND, "--out", str(toy.out)).stdout
+    assert set(points(toy)) == {("wide", 2, "forward")}
+    file.write_text(whole)
+    assert "5 points of 1 rows, 1 of them are there" in toy.call(*COMMAND, "--out", str(toy.out)).stdout
+
+
 def test_budget_takes_the_cheapest_and_names_the_others(toy):
     file = toy.root / "notebooks" / "toy_speed" / "task.toml"
     file.write_text(re.sub(r"cost = \{[^}]*\}", "cost = { start_s = 50, item_ms = 1 }", file.read_text()))
@@ -93,6 +107,8 @@ def test_point_that_cannot_be_is_kept_with_its_reason(toy, mistake, status, code
     assert {name: point["status"] for (name, *_), point in kept.items()} == {"narrow": "ok", "wide": status}
     assert not any(point["values"] for (name, *_), point in kept.items() if name == "wide")
     assert re.search(rf"\| NumPy \| .*\| {status} \| {status} \|", (toy.out / "benchmarks.md").read_text())
+    again = toy.call(*COMMAND, "--out", str(toy.out))
+    assert f"{0 if code == 0 else 3} points to measure" in again.stdout, "what failed is tried again"
 
 
 def test_machine_without_gpu_takes_the_points_made_for_it(toy):
@@ -109,7 +125,10 @@ def test_machine_without_gpu_takes_the_points_made_for_it(toy):
 def test_row_that_gains_nothing_without_a_gpu_is_left_out_unless_it_is_named(toy):
     file = toy.root / "notebooks" / "toy_speed" / "task.toml"
     file.write_text(file.read_text().replace("[rows]\nnumpy = {", '[rows]\nnumpy = { gpu_only = "no gain",'))
-    assert "0 points of 0 rows" in toy.call(*COMMAND, "--out", str(toy.out)).stdout
+    none = toy.call(*COMMAND, "--out", str(toy.out))
+    assert none.returncode == 2 and one_line(none.stderr).endswith(
+        "no row gains anything without a GPU: name those to be measured"
+    )
     assert "5 points of 1 rows" in toy.call(*COMMAND, "numpy", "--out", str(toy.out)).stdout
 
 

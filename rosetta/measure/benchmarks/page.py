@@ -185,10 +185,9 @@ def _rate(task: Task, floor: float | None, point: Point) -> str:
 
 def _floor(group: list[Record], results: Path) -> float | None:
     """FLOP/s of the machine's matrix product. None where it was measured on another system, perhaps another processor of that name."""
-    for each in keep.machines("floor", results):
-        if all((record.machine.name, record.machine.os) == (each.machine.name, each.machine.os) for record in group):
-            return each.points[0].sample.high
-    return None
+    found = {record.machine.os: keep.floor(record.machine, results) for record in group}
+    (floor,) = found.values() if len(found) == 1 else (None,)
+    return floor and floor[1].sample.high
 
 
 def _against_forward(protocol: Protocol, group: list[Record], which: str, threads: int) -> list[str]:

@@ -15,7 +15,7 @@ from rosetta.catalog import Row
 from rosetta.errors import unknown
 from rosetta.figures import clock
 from rosetta.measure import keep
-from rosetta.measure.benchmarks import page
+from rosetta.measure.benchmarks import page, scaling
 from rosetta.measure.benchmarks.page import NAME
 from rosetta.measure.cells import milliseconds
 from rosetta.measure.options import RowOptions
@@ -24,7 +24,6 @@ from rosetta.options import numbers
 from rosetta.paths import portable
 from rosetta.plan import Plan, content
 from rosetta.records import Point, Record
-from rosetta.run import devices
 from rosetta.run.devices import Slot
 from rosetta.run.execute import blank, execute
 from rosetta.tasks import Protocol
@@ -33,7 +32,17 @@ REPEAT_S = 2.0  # a repeat whose estimate is longer takes fewer steps
 LEAST_WARM_UP = 2  # steps: some frameworks compile in the first, and record it for replay in the second
 LEAST_S = 1.0  # the least that a run may still need, so that it is begun
 LATE = 0.1  # of the time given: a run that needs longer than that beyond it is stopped
-MEMORY = ("memory", "bad_alloc", "allocate")  # what frameworks say where it does not suffice
+OUT_OF_MEMORY = "out of memory"  # the status of a point
+# What frameworks say where it does not suffice, in small letters
+MEMORY = (
+    OUT_OF_MEMORY,
+    "memoryerror",
+    "bad_alloc",
+    "failed to allocate",
+    "cannot allocate",
+    "can't allocate",
+    "memory runs out",
+)
 
 
 @dataclass(frozen=True)
@@ -53,7 +62,7 @@ def run(
     options: RowOptions, name: str, threads: str | None, steps: int | None, repeats: int | None, minutes: float | None
 ) -> int:
     """Measure a protocol of every row's task. Exit code 0 unless a point failed or a row that was named cannot run here."""
-    bench = Measuring(options, "protocols")
+    bench = Measuring(options, f"sweep --protocol {name}", "protocols")
     protocol = _of(bench, name)
     spots = [spot for row in bench.rows for spot in _spots(bench, row, protocol, threads, steps, repeats)]
     there = {row.full_name: _there(bench, row, name) for row in bench.rows}
@@ -65,18 +74,15 @@ def run(
 
 
 def _of(bench: Measuring, name: str) -> Protocol:
-    """The protocol of that name; the rows that are left are of its task, and gain something here or are named.
+    """The protocol of that name; the rows that are left are of its task.
 
     Raises RosettaError where the rows' task has none of it.
     """
-    keys = {row.task for row in bench.rows}
-    for key in keys:
+    for key in {row.task for row in bench.rows}:
         if protocol := bench.catalog.task(key).protocols.get(name):
-            here = bench.slot.on_gpu or bench.options.names
-            bench.rows = [row for row in bench.rows if row.task == key and (here or not row.facts.gpu_only)]
+            bench.rows = [row for row in bench.rows if row.task == key]
             return protocol.on(bench.slot.on_gpu)
-    known = [name for key in keys for name in bench.catalog.task(key).protocols]
-    raise unknown("protocol", name, known)
+    raise unknown("protocol", name, [known for task in bench.catalog.tasks.values() for known in task.protocols])
 
 
 def _spots(
@@ -86,7 +92,7 @@ def _spots(
     task = bench.catalog.task(row.task)
     usual = usual_threads() if protocol.threads == "each" else [len(bench.processors)]
     asked = numbers("--threads", threads) if threads else usual
-    slots = [devices.timed(bench.options.gpus, number)[0] for number in asked]
+    slots = [bench.with_threads(number) for number in asked]
     given = {"STEPS": steps or protocol.steps, "REPEATS": repeats or protocol.repeats}
     for slot, place in product(slots, protocol.places()):
         if place.get(task.kind.which) in row.facts.lacking(bench.slot.on_gpu):
@@ -102,13 +108,15 @@ def _spots(
 
 
 def _there(bench: Measuring, row: Row, name: str) -> list:
-    """The places of points that were measured with today's notebook."""
+    """The places of points that today's notebook has times of, or no memory for; what failed is tried again."""
     planned = bench.plan(row, {})
     file = records.path(_record(bench, planned, bench.slot, name), bench.results)
     if not file.is_file():
         return []
     earlier = files.load(Record, file)
-    return [_place(point.at) for point in earlier.points] if earlier.notebook.sha256 == content(row.notebook) else []
+    if earlier.notebook.sha256 != content(row.notebook):
+        return []
+    return [_place(point.at) for point in earlier.points if point.status in ("ok", OUT_OF_MEMORY)]
 
 
 def _place(at: dict[str, Any]) -> dict[str, Any]:
@@ -148,9 +156,9 @@ class _Session:
             if remaining is not None and max(expected, LEAST_S) > remaining:
                 left.append(spot)
                 continue
-            begun = time.monotonic()
-            point, error = self._point(spot, remaining)
-            ratios[row] = (time.monotonic() - begun) / spot.estimate_s
+            point, error, took_s = self._point(spot, remaining)
+            if point.values:
+                ratios[row] = took_s / spot.estimate_s
             failed += bool(error)
             found = f"{milliseconds(point)} ms" if point.values else error
             head = f"[{number}/{len(due)}] {row}: {spot.label()}: "
@@ -160,15 +168,17 @@ class _Session:
                 f"left out, about {clock(spot.estimate_s)}: {spot.plan.row.full_name}: {spot.label()}"
             )
         kept = [record for _, record in records.read_all(self.bench.results)]
-        self.bench.console.say(portable(str(page.write(self.bench.catalog, kept, self.bench.results))))
+        for module in (page, scaling):
+            self.bench.console.say(portable(str(module.write(self.bench.catalog, kept, self.bench.results))))
         return int(failed > 0)
 
-    def _point(self, spot: Spot, remaining: float | None) -> tuple[Point, str | None]:
-        """The point, which is kept, and why it has no times. Memory that does not suffice is a result, no failure."""
+    def _point(self, spot: Spot, remaining: float | None) -> tuple[Point, str | None, float]:
+        """The point, which is kept, why it has no times, and seconds of its run. Memory that does not suffice is a result, no failure."""
         planned = spot.plan.limited(spot.estimate_s)
         if remaining is not None:
             longest_s = min(planned.timeout_s, remaining + LATE * self.limit_s)
             planned = planned.model_copy(update={"timeout_s": longest_s})
+        stopped = False
         ended = execute(planned, spot.slot, self.bench.kernels, watch=lambda progress: None)
         try:
             record, at = ended.record, spot.at | {keep.PROTOCOL: planned.constants["STEPS"]}
@@ -179,10 +189,12 @@ class _Session:
             point, error = Point(at=at, values=values), None
         else:
             full = any(word in (record.error or "").lower() for word in MEMORY)
-            point = Point(at=at, status="out of memory" if full else record.status)
+            point = Point(at=at, status=OUT_OF_MEMORY if full else record.status)
             error = None if full else f"{record.status}: {record.error}"
-        if record.status != "skipped":
+            if stopped := record.status == "timeout" and remaining is not None and planned.timeout_s > remaining:
+                error = "stopped: the time that was given is up"
+        if record.status != "skipped" and not stopped:
             kept = _record(self.bench, planned, spot.slot, self.name)
             kept.device, kept.versions, kept.cuda = record.device, record.versions, record.cuda
             keep.row(kept.model_copy(update={"points": [point]}), self.bench.results)
-        return point, error
+        return point, error, record.metrics.wall_s or 0.0

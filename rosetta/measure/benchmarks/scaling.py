@@ -108,7 +108,8 @@ def text(catalog: Catalog, records: Iterable[Record]) -> str:
                 if source.platforms:
                     parts += [f"## Against {source.source}", *_errors(task, source)]
     for (key, name, _), group in page.grouped(catalog, records).items():
-        parts += _measured(catalog.task(key), name, group)
+        if hasattr(catalog.task(key).params, "network"):  # which knows the size of the gradient
+            parts += _measured(catalog.task(key), name, group)
     return "\n\n".join(parts) + "\n"
 
 
