@@ -5,6 +5,7 @@ Times are in seconds, memory in bytes, fractions between 0 and 1. A field whose 
 
 import gc
 import hashlib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -187,6 +188,12 @@ def _short(value: Any) -> str:
     if "/" not in text:
         return text
     return f"{Path(text).name}-{hashlib.sha256(text.encode()).hexdigest()[:6]}"
+
+
+def days(of: Iterable[Record]) -> str:
+    """From the first to the last, ``2026-11-24 to 2026-11-25``; one alone where they are the same."""
+    all_days = sorted({f"{record.started:%Y-%m-%d}" for record in of})
+    return " to ".join(dict.fromkeys((all_days[0], all_days[-1])))
 
 
 def path(record: Record, results: Path, suffix: str = ".json") -> Path:

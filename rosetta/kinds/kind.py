@@ -172,6 +172,18 @@ class Kind(ABC):
         """FLOP of a step of so many examples; None where the task does not count what it computes."""
         return None
 
+    def steps(self, constants: dict[str, Any]) -> int:
+        """Of one of its ``turns``; a kind that has them says how many."""
+        raise NotImplementedError
+
+    def short(self, constants: dict[str, Any], steps: int, turns: int) -> dict[str, Any]:
+        """Parameters of a run of so many turns of so few steps, likewise."""
+        raise NotImplementedError
+
+    def parts(self, metrics: Any) -> dict[str, float]:
+        """Seconds of each part of a run's start; a kind that ``trains`` says them."""
+        raise NotImplementedError
+
     @abstractmethod
     def size(self, constants: dict[str, Any]) -> str:
         """How much a run computes, in words: ``2 epochs of 5,000``."""

@@ -5,11 +5,12 @@ from collections.abc import Iterable
 from rosetta import markdown
 from rosetta.figures import PERCENT, Sample, spread
 from rosetta.kinds.kind import BATCH
-from rosetta.records import Point, Record
+from rosetta.records import Point, Record, days
 
 Group = list[Record]  # of one machine, task and setting, in the catalog's order
 
 PHASES = {"forward": "forward", "backward": "forward + backward", "step": "full step"}
+SYNTHETIC = " SYNTHETIC"  # behind what was measured on such data
 SECOND = "second step"  # of a start; comes after what is added up
 # Of a start, in the order in which they happen
 PARTS = {
@@ -83,11 +84,13 @@ def lesson(point: Point) -> list[str]:
 
 def titled(record: Record) -> str:
     """The title of its row, with a word where the data is synthetic."""
-    return markdown.escape(record.title) + (" SYNTHETIC" if record.dataset.synthetic else "")
+    return markdown.escape(record.title) + (SYNTHETIC if record.dataset.synthetic else "")
 
 
 def measured_on(group: Group, *parts: str) -> str:
     """Machine, protocol and days, below a table. parts: the protocol."""
-    days = sorted({f"{record.started:%Y-%m-%d}" for record in group})
-    days = " to ".join(dict.fromkeys([days[0], days[-1]]))
-    return markdown.wrapped("; ".join([markdown.escape(group[0].machine.about), *parts, days]) + ".")
+    return markdown.wrapped("; ".join([markdown.escape(group[0].machine.about), *parts, days(group)]) + ".")
+
+
+def threads(number: int) -> str:
+    return f"{number} thread{'' if number == 1 else 's'}"

@@ -14,19 +14,22 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from rosetta import files
 from rosetta.catalog import Catalog
 from rosetta.kinds.kind import BATCH
-from rosetta.measure.cells import PHASES, others, timed, titled
+from rosetta.measure import cells
+from rosetta.measure.cells import PHASES, SYNTHETIC, others, timed, titled
 from rosetta.measure.sweep_tables import picture_file
 from rosetta.records import Point, Record
 from rosetta.report.charts import STYLE, WIDTH
 
 ACROSS = 4  # panels
-NARROW = 10  # from the lowest value to the highest: powers of ten alone would tell little
+# From the lowest value to the highest at most so many times: powers of ten alone would tell little
+NARROW = {10: (1, 1.5, 2, 3, 4, 6, 8), 100: (1, 2, 5)}
 RATE = "examples a second", lambda size, seconds: size / seconds
 STROKES = {"forward": ":", "backward": "--", "step": "-"}
 
 
 def write(catalog: Catalog, records: list[Record], results: Path) -> list[Path]:
-    """A picture of each machine's sweep of each task, its rows in the catalog's order; returns what was written."""
+    """A picture of each machine's sweep of each task over several batch sizes, its rows in the catalog's order; returns what was
+    written."""
     order = {row.full_name: place for place, row in enumerate(catalog.rows())}
     pictures: dict[Path, dict[str, list[Point]]] = {}
     sweeps = [record for record in records if record.preset == "sweep" and record.full_name in order]
@@ -35,9 +38,17 @@ def write(catalog: Catalog, records: list[Record], results: Path) -> list[Path]:
         # Other axes than these two have no place in the picture
         points = [point for point in timed(record.points) if not others(point.at)]
         pictures.setdefault(file, {})[titled(record)] = points
-    for file, rows in pictures.items():
-        files.write_atomically(file, draw(rows, *RATE))
-    return list(pictures)
+    several = {file: rows for file, rows in pictures.items() if len(_sizes(rows)) > 1}
+    for file, rows in several.items():
+        label, value = RATE
+        if all(title.endswith(SYNTHETIC) for title in rows):  # said once
+            rows, label = {title.removesuffix(SYNTHETIC): points for title, points in rows.items()}, label + SYNTHETIC
+        files.write_atomically(file, draw(rows, label, value))
+    return list(several)
+
+
+def _sizes(rows: dict[str, list[Point]]) -> set[int]:
+    return {point.at[BATCH] for points in rows.values() for point in points}
 
 
 def draw(rows: dict[str, list[Point]], label: str, value: Callable[[int, float], float]) -> str:
@@ -56,15 +67,13 @@ def draw(rows: dict[str, list[Point]], label: str, value: Callable[[int, float],
         low, high = panels[0].get_ylim()
         for axes in panels[len(rows) :]:
             axes.set_visible(False)
-        if high < NARROW * low:
+        ticks = next((ticks for most, ticks in NARROW.items() if high < most * low), None)
+        if ticks:
             for axes in panels:
-                axes.yaxis.set_major_locator(LogLocator(subs=(1, 1.5, 2, 3, 4, 6, 8)))
+                axes.yaxis.set_major_locator(LogLocator(subs=ticks))
         figure.supxlabel("examples a batch (logarithmic)", fontsize=9)
         figure.supylabel(f"{label} (logarithmic)", fontsize=9)
-        keys = [
-            Line2D([], [], color=f"C{place}", label=f"{number} thread{'' if number == 1 else 's'}")
-            for place, number in enumerate(threads)
-        ]
+        keys = [Line2D([], [], color=f"C{place}", label=cells.threads(number)) for place, number in enumerate(threads)]
         measured = {point.at["phase"] for points in rows.values() for point in points}
         keys += [
             Line2D([], [], color="grey", linestyle=stroke, label=PHASES[phase])

@@ -34,7 +34,7 @@ def limits(results: Path, task: Task, group: Group) -> list[str]:
         body.append([titled(record), f"{1000 * step:.0f}", f"{rate / 1e9:.0f}", f"{rate / best:.0%}", *shares])
     heading = ["", "full step, ms", "GFLOP/s", "of the matrix product's", "forward", "gradients", "update"]
     words = (
-        f"From the next table, with {_count(most)}. NumPy's product of two matrices of {size} x {size}: "
+        f"From the next table, with {cells.threads(most)}. NumPy's product of two matrices of {size} x {size}: "
         f"{best / 1e9:.0f} GFLOP/s, which makes the floor of a step {1000 * flop / best:.0f} ms "
         f"({markdown.escape(measured.machine.about)}; {measured.measured:%Y-%m-%d})."
     )
@@ -78,12 +78,12 @@ def by_threads(task: Task, group: Group) -> list[str]:
         gain = f"{steps[0].sample.mean / steps[-1].sample.mean:.2f}" if complete else ""
         body.append([titled(record), *figures, gain])
         counts |= {(step.at["steps"], len(step.values)) for step in steps}
-    heading = ["", *(f"{PHASES[phase]}, ms, {_count(number)}" for number in threads for phase in known), "gain"]
+    heading = ["", *(f"{PHASES[phase]}, ms, {cells.threads(number)}" for number in threads for phase in known), "gain"]
     protocol = ", ".join(f"{repeats} times {steps} steps" for steps, repeats in sorted(counts))
     parts = [f"batch {batch}, {protocol}, mean ± standard deviation"]
     if len(threads) > 1:
         unit = "step" if task.kind.trains else "pass"
-        parts.append(f"*gain*: of the {unit}, from {_count(threads[0])} to {threads[-1]}")
+        parts.append(f"*gain*: of the {unit}, from {cells.threads(threads[0])} to {threads[-1]}")
     words = measured_on(group, *parts)
     return [markdown.table(heading, body), words]
 
@@ -103,7 +103,3 @@ def _threads(group: Group, batch: int) -> list[int]:
     """The numbers of threads that were measured at this batch size."""
     points = [point for record in group for point in record.points]
     return sorted({point.at["threads"] for point in points if point.at[BATCH] == batch})
-
-
-def _count(threads: int) -> str:
-    return f"{threads} thread{'' if threads == 1 else 's'}"

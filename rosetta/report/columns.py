@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rosetta.catalog import Catalog, Row
 from rosetta.errors import RosettaError
-from rosetta.records import Machine, Record, path
+from rosetta.records import Machine, Record, days, path
 from rosetta.report import experiments, published
 from rosetta.report.published import Published
 from rosetta.tasks import PRESETS, Task
@@ -44,11 +44,10 @@ class Column:
         data = self.records[0].dataset
         synthetic = "synthetic stand-in data" if self.task.data else "data that the task makes itself"
         named = synthetic if data.synthetic else data.name
-        days = sorted({record.started.date().isoformat() for record in self.records})
         return (
             f"{machine.cpu}, {machine.cores} cores, {machine.memory / 2**30:.0f} GiB; {gpus or 'no GPU'}; {machine.os}. "
             f"{' or '.join(sizes)}{f' ({named})' if named else ''}; "
-            f"run on {' to '.join(dict.fromkeys((days[0], days[-1])))}."
+            f"run on {days(self.records)}."
         )
 
 

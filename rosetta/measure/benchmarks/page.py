@@ -9,12 +9,12 @@ from pathlib import Path
 from rosetta import files, markdown
 from rosetta.catalog import Catalog
 from rosetta.kinds.kind import BATCH
-from rosetta.measure import keep
+from rosetta.measure import cells, keep
 from rosetta.measure.benchmarks import published
 from rosetta.measure.benchmarks.published import Benchmark, PublishedPoint
 from rosetta.measure.cells import PHASES, milliseconds
 from rosetta.measure.tables import points_of
-from rosetta.records import Point, Record, path
+from rosetta.records import Point, Record, days, path
 from rosetta.tasks import Protocol, Task, places_of
 
 PAGE = "benchmarks.md"  # below the results folder
@@ -43,13 +43,13 @@ class Layout:
 
     def title(self, what: str) -> str:
         numbers = {threads for *_, threads in self.columns}
-        threads = f", {_threads(*numbers)}" if len(numbers) == 1 else ""
+        threads = f", {cells.threads(*numbers)}" if len(numbers) == 1 else ""
         return f"**{PHASES_OF[self.phase].capitalize()}{threads}: {what}**"
 
     def headings(self) -> list[str]:
         several = len({threads for *_, threads in self.columns}) > 1
         return [
-            f"{markdown.code(which)}, batch {batch}" + (f", {_threads(threads)}" if several else "")
+            f"{markdown.code(which)}, batch {batch}" + (f", {cells.threads(threads)}" if several else "")
             for which, batch, threads in self.columns
         ]
 
@@ -141,8 +141,7 @@ def _of_machine(
     for what, about in (("time", "Milliseconds a step by batch size"), ("example", "Milliseconds an example")):
         picture = picture_file(results, group[0].machine.name, task, name, what)
         parts += [f"![{about}]({markdown.address(picture, results)})"] if picture.is_file() else []
-    days = sorted({f"{record.started:%Y-%m-%d}" for record in group})
-    words = f"{markdown.escape(group[0].machine.about)}; {' to '.join(dict.fromkeys([days[0], days[-1]]))}."
+    words = f"{markdown.escape(group[0].machine.about)}; {days(group)}."
     words += " GFLOP/s: a multiply-add counts twice, and a gradient as two forward passes."
     if floor:
         words += f" In brackets: the share of NumPy's matrix product, {floor / 1e9:.0f} GFLOP/s. More than 100% is faster than that."
@@ -155,8 +154,8 @@ def _lines(layout: Layout, group: list[Record], which: str, cell: Cell) -> list[
     for record in group:
         found = {place_of(point, which): point for point in record.points if point.at[PHASE] == layout.phase}
         if found.keys() & set(layout.columns):
-            cells = [cell(found[column]) if column in found else "" for column in layout.columns]
-            lines.append([markdown.escape(record.title), *cells])
+            figures = [cell(found[column]) if column in found else "" for column in layout.columns]
+            lines.append([markdown.escape(record.title), *figures])
     return lines
 
 
@@ -204,8 +203,8 @@ def _against_forward(protocol: Protocol, group: list[Record], which: str, thread
             (point.at[PHASE], place_of(point, which)): point.sample.mean for point in record.points if point.values
         }
         pairs = [(means.get(("gradient", column)), means.get(("forward", column))) for column in columns]
-        cells = [f"{gradient / forward:.1f}" if gradient and forward else "" for gradient, forward in pairs]
-        body += [[markdown.escape(record.title), *cells]] if any(cells) else []
+        ratios = [f"{gradient / forward:.1f}" if gradient and forward else "" for gradient, forward in pairs]
+        body += [[markdown.escape(record.title), *ratios]] if any(ratios) else []
     return [layout.title("times its forward pass"), _table(layout, body)] if body else []
 
 
@@ -221,8 +220,8 @@ def then(layout: Layout, sources: list[Benchmark], which: str, titles: dict[str,
                 line = lines.setdefault((f"{titles.get(framework, framework)}, {point.device}", source.year), {})
                 line.setdefault(column, f"{figure:,g}{about}")
     return [
-        [f"*{markdown.escape(f'{title}, {year}')}*", *(cells.get(column, "") for column in layout.columns)]
-        for (title, year), cells in lines.items()
+        [f"*{markdown.escape(f'{title}, {year}')}*", *(figures.get(column, "") for column in layout.columns)]
+        for (title, year), figures in lines.items()
     ]
 
 
@@ -245,7 +244,3 @@ def _table(layout: Layout, body: list[list[str]]) -> str:
 def _source(source: Benchmark) -> str:
     named = f"[{source.source}]({source.url})" if source.url else source.source
     return f"Of {source.year}: {named}; {source.conditions}."
-
-
-def _threads(number: int) -> str:
-    return f"{number} thread{'' if number == 1 else 's'}"
