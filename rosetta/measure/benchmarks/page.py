@@ -26,8 +26,7 @@ ABOUT = """\
 The first table of a machine has milliseconds, or examples a second: the mean, and after ± the standard deviation of
 several repeats. The tables below it have the same points in other units. An empty cell was not measured. Lines in
 italics are published figures. Where their batch is another one, the cell says so: such a figure does not compare with
-the rest of its column.
-"""
+the rest of its column. What was measured here computes on noise."""
 
 Column = tuple[str, int, int]  # network, batch size, number of threads
 Cell = Callable[[Point], str]

@@ -32,8 +32,7 @@ real network that also waits for its slowest device does worse.
 
 MEASURED = """\
 Each line begins with the fastest row that was measured on one such machine. A figure is the efficiency of so many of them.
-The less a step computes for each weight, the more the exchange costs.
-"""
+The less a step computes for each weight, the more the exchange costs."""
 
 
 def ring(size: float, devices: int, rate: float) -> float:
