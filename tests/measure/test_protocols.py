@@ -149,6 +149,8 @@ def test_row_that_lacks_a_network_is_not_asked_for_it(toy, fact):
         (("--protocol", "smal"), "unknown protocol smal; did you mean small"),
         (("--protocol", "small", "--plot"), "--protocol says its points itself"),
         (("--minutes", "5"), "--minutes is for --protocol NAME"),
+        ((), "sweep measures nothing of toy_speed: it takes rows of "),
+        (("toy_speed/numpy",), "sweep measures nothing of toy_speed/numpy: it takes rows of "),
     ],
 )
 def test_mistakes_are_one_line(toy, options, message):
