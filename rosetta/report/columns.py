@@ -76,7 +76,8 @@ class TaskResults:
 
     @cached_property
     def columns(self) -> list[Column]:
-        """Real data before synthetic, presets as they are before changed ones, machines with a GPU before those without, longer presets before shorter."""
+        """Real data before synthetic, presets as they are before changed ones, machines with a GPU before those without, longer
+        presets before shorter."""
         groups: dict[tuple, dict[str, list[Record]]] = {}
         for record in self.records:
             if record.status == "ok":
@@ -102,9 +103,8 @@ class TaskResults:
 
 def title(record: Record) -> str:
     """The column of a record: machine, preset, what was changed, and whether the data is no real data."""
-    changed = [
-        f"{name}={Path(str(value)).name}" for name, value in sorted(record.changed.items())
-    ]  # of a path the last part
+    # Of a path the last part
+    changed = [f"{name}={Path(str(value)).name}" for name, value in sorted(record.changed.items())]
     return ", ".join(
         [record.machine.name, record.preset, *changed, *(["SYNTHETIC data"] if record.dataset.synthetic else [])]
     )

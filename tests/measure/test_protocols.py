@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from rosetta.measure.benchmarks import protocols
 from rosetta.records import Point
 from tests import toys
 from tests.standin import one_line
@@ -109,6 +110,26 @@ def test_point_that_cannot_be_is_kept_with_its_reason(toy, mistake, status, code
     assert re.search(rf"\| NumPy \| .*\| {status} \| {status} \|", (toy.out / "benchmarks.md").read_text())
     again = toy.call(*COMMAND, "--out", str(toy.out))
     assert f"{0 if code == 0 else 3} points to measure" in again.stdout, "what failed is tried again"
+
+
+@pytest.mark.parametrize(
+    ("error", "full"),
+    [
+        ("OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB", True),
+        ("ResourceExhaustedError: OOM when allocating tensor with shape[64,512]", True),
+        ("RuntimeError: DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes", True),
+        ("MemoryError: Unable to allocate 5.00 GiB for an array", True),
+        ("SystemError: Fail to alloc memory of 8 bytes", True),
+        ("RuntimeError: Malloc for kernel output failed, Memory isn't enough", True),
+        ("RuntimeError: Allocate memory failed", True),
+        ("SIGKILL, as the system sends it when memory runs out", True),
+        ("computed on the CPU: the GPU's memory was never used (device: cuda:0)", False),
+        ("RuntimeError: CUDA error: an illegal memory access was encountered", False),
+        ("RuntimeError: unsupported memory format option 5", False),
+    ],
+)
+def test_error_that_only_speaks_of_memory_is_a_failure(error, full):
+    assert bool(protocols.MEMORY.search(error)) == full
 
 
 def test_machine_without_gpu_takes_the_points_made_for_it(toy):

@@ -4,6 +4,7 @@ A task of a kind that has ``protocols`` names them in its ``task.toml``. What wa
 point that is there already, measured with the notebook of today, is not measured again.
 """
 
+import re
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -33,15 +34,11 @@ LEAST_WARM_UP = 2  # steps: some frameworks compile in the first, and record it 
 LEAST_S = 1.0  # the least that a run may still need, so that it is begun
 LATE = 0.1  # of the time given: a run that needs longer than that beyond it is stopped
 OUT_OF_MEMORY = "out of memory"  # the status of a point
-# What frameworks say where it does not suffice, in small letters
-MEMORY = (
-    OUT_OF_MEMORY,
-    "memoryerror",
-    "bad_alloc",
-    "failed to allocate",
-    "cannot allocate",
-    "can't allocate",
-    "memory runs out",
+# What frameworks say where it does not suffice; other errors speak of memory, too
+MEMORY = re.compile(
+    r"out of memory|memoryerror|bad_alloc|memory runs out|not enough memory|memory isn't enough|\boom\b"
+    r"|(fail\w*|unable|cannot|can't)( to)? alloc|alloc\w*( \w+)? failed",
+    re.IGNORECASE,
 )
 
 
@@ -188,7 +185,7 @@ class _Session:
             values = [value for point in record.points for value in point.values]
             point, error = Point(at=at, values=values), None
         else:
-            full = any(word in (record.error or "").lower() for word in MEMORY)
+            full = MEMORY.search(record.error or "")
             point = Point(at=at, status=OUT_OF_MEMORY if full else record.status)
             error = None if full else f"{record.status}: {record.error}"
             if stopped := record.status == "timeout" and remaining is not None and planned.timeout_s > remaining:
