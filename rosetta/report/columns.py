@@ -27,11 +27,6 @@ class Column:
     def records(self) -> list[Record]:
         return [record for runs in self.runs.values() for record in runs]
 
-    @property
-    def changed(self) -> bool:
-        """Whether parameters of the preset were."""
-        return bool(self.records[0].changed)
-
     def of(self, row: Row) -> list[Record]:
         """The runs of a row; none where it has not run."""
         return self.runs.get(row.name, [])
@@ -92,6 +87,11 @@ class TaskResults:
             folder = Path(first.machine.name, first.task, first.column).as_posix()
             columns.append(Column(self.task, first.machine, title(first), folder, runs))
         return columns
+
+    @cached_property
+    def presets(self) -> list[Column]:
+        """The columns of presets as they are; all where there are none."""
+        return [column for column in self.columns if not column.records[0].changed] or self.columns
 
     @cached_property
     def published(self) -> list[Published]:

@@ -68,10 +68,9 @@ def _overview(task: TaskResults, results: Path, base: Path) -> str:
     ]
     parts = [f"## {task.task.title}", ", ".join(ways)]
     parts += [] if task.columns else ["No finished run yet."]
-    shown = [column for column in task.columns if not column.changed] or task.columns
     more = f"Runs with other parameters than a preset's are on [the task's page]({markdown.address(whole, base)})."
-    table = render(tables.overview(task, columns=shown), results, base)
-    return _join([*parts, table, *([more] if len(shown) < len(task.columns) else []), *_notes(task)])
+    table = render(tables.overview(task), results, base)
+    return _join([*parts, table, *([more] if task.presets != task.columns else []), *_notes(task)])
 
 
 def _notes(task: TaskResults) -> list[str]:

@@ -49,10 +49,10 @@ class Table:
 def overview(results: TaskResults, badges: dict[str, Cell] | None = None, columns: list[Column] | None = None) -> Table:
     """The main figures of all rows, with what was published.
 
-    badges: by row name, how far each is proven. columns: instead of all.
+    badges: by row name, how far each is proven. columns: instead of those of presets.
     """
     kind, rows, better = results.task.kind, [], {}
-    columns = results.columns if columns is None else columns
+    columns = results.presets if columns is None else columns
     headings = ["framework", *(["conformance"] if badges is not None else [])]
     for column in columns:
         better |= _better(kind.main, len(headings))
