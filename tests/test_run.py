@@ -184,7 +184,7 @@ def test_what_a_run_changes_is_in_its_path_and_a_seed_in_its_name(standin):
         ({}, False, "quick"),
         ({}, True, "quick-synthetic"),
         ({"threads": 2, "BATCHSIZE": 32}, False, "quick,batchsize=32,threads=2"),
-        ({"LR": 0.1, "NETWORK": "a/b"}, True, "quick,lr=0.1,network=a_b-synthetic"),
+        ({"LR": 0.1, "NETWORK": "a/b"}, True, "quick,lr=0.1,network=b-c14cdd-synthetic"),
     ],
 )
 def test_column(changed, synthetic, name):

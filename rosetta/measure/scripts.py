@@ -36,9 +36,9 @@ class Script:
         together = os.environ | self.variables | thread_variables(slot.threads) | slot.variables()
         return {name: value for name, value in together.items() if value and name != "VIRTUAL_ENV"}
 
-    def run(self, slot: Slot) -> str:
+    def run(self, slot: Slot, timeout_s: float | None = None) -> str:
         """To its end; what it prints. Raises RosettaError with its last words if it fails."""
-        return run("its script", [str(self.python), str(self.file)], self.folder, self.environment(slot))
+        return run("its script", [str(self.python), str(self.file)], self.folder, self.environment(slot), timeout_s)
 
 
 @dataclass(frozen=True)
@@ -115,9 +115,18 @@ def write(planned: Plan, code: dict[str, str], file: Path, kernels: Kernels, slo
     return Script(file, kernel.python, kernel.variables | planned.variables, planned.row.notebook.parent)
 
 
-def run(title: str, command: list[str], folder: Path, variables: dict[str, str] | None = None) -> str:
+def run(
+    title: str,
+    command: list[str],
+    folder: Path,
+    variables: dict[str, str] | None = None,
+    timeout_s: float | None = None,
+) -> str:
     """A process to its end; what it prints. Raises RosettaError with its title and last words if it fails."""
-    done = subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True)
+    try:
+        done = subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, timeout=timeout_s)
+    except subprocess.TimeoutExpired:
+        raise RosettaError(f"{title} did not end within {timeout_s:g} s") from None
     if done.returncode:
         raise RosettaError(f"{title} failed: {last_words(done.stderr or done.stdout, done.returncode)}")
     return done.stdout
