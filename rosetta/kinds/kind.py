@@ -151,10 +151,11 @@ class Kind(ABC):
     details: ClassVar[tuple[Quantity, ...]]  # behind the main ones
     charts: ClassVar[tuple[Dots | Curves, ...]] = ()
     figures: ClassVar[str] = ""  # what the figures mean, Markdown
-    trains: ClassVar[bool] = False  # whether there is a training step to take apart
-    turns: ClassVar[str | None] = (
-        None  # what a run does again and again, so that it can be timed: "epochs", "passes" or "repeats"
-    )
+    # Whether there is a training step to take apart; then ``parts(metrics)`` has the seconds of each part of a run's start
+    trains: ClassVar[bool] = False
+    # What a run does again and again, so that it can be timed: "epochs", "passes" or "repeats". Then ``steps(constants)`` counts
+    # those of one, and ``short(constants, steps, turns)`` has the parameters of a run of fewer
+    turns: ClassVar[str | None] = None
     phases: ClassVar[tuple[str, ...]] = ()  # of a step, that a sweep times
     protocols: ClassVar[bool] = False  # whether a published protocol can be repeated, point by point
     which: ClassVar[str | None] = None  # the constant that names one of several networks
@@ -171,18 +172,6 @@ class Kind(ABC):
     def flop(self, params: Any, constants: dict[str, Any]) -> int | None:
         """FLOP of a step of so many examples; None where the task does not count what it computes."""
         return None
-
-    def steps(self, constants: dict[str, Any]) -> int:
-        """Of one of its ``turns``; a kind that has them says how many."""
-        raise NotImplementedError
-
-    def short(self, constants: dict[str, Any], steps: int, turns: int) -> dict[str, Any]:
-        """Parameters of a run of so many turns of so few steps, likewise."""
-        raise NotImplementedError
-
-    def parts(self, metrics: Any) -> dict[str, float]:
-        """Seconds of each part of a run's start; a kind that ``trains`` says them."""
-        raise NotImplementedError
 
     @abstractmethod
     def size(self, constants: dict[str, Any]) -> str:

@@ -21,8 +21,8 @@ IMPORT = re.compile(r"^\s*(?:from|import) ((?:common|rosetta\.verify)\b[\w.]*)(?
 
 def of(row: Row, task: Task, kernels: Kernels, synthetic: bool, gpus: Sequence[Gpu] = ()) -> str:
     """Over the notebook's code, the row's parameters, what its task says of the proof, the modules of ``common`` that notebook and
-    reference import, the reference's text if it has one, the environment's recipe and lock (or the interpreter that the user named), whether data is synthetic, and what
-    proves its kind.
+    reference import, the reference's text if it has one, the environment's recipe and lock (or the interpreter that the user
+    named), whether data is synthetic, and what proves its kind.
     """
     code = _code(row.notebook)
     roots = [f"common/params/{task.key}.py", f"common/reference/{task.key}.py", f"rosetta/verify/{task.kind_name}.py"]
