@@ -1,12 +1,15 @@
-"""What a batch is going to do, before it does: where it runs, how to run less, each row with its estimate, what is installed."""
+"""What a batch is going to do, before it does: how much it is, where it runs, and what is installed and downloaded first."""
 
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
-from rosetta.catalog import Catalog
-from rosetta.errors import Unavailable
+from rosetta import data
+from rosetta.catalog import Catalog, Row
+from rosetta.errors import RosettaError, Unavailable
 from rosetta.figures import clock
+from rosetta.paths import portable
 from rosetta.plan import Plan
 from rosetta.records import Machine
 from rosetta.run.devices import Slot
@@ -14,53 +17,126 @@ from rosetta.run.environments import Environment
 from rosetta.run.kernels import Kernels
 from rosetta.terminal import Console
 
-LESS = (
-    "To run less: name rows (run_all.py run {}), or --task TASK, or --preset smoke. "
-    "Ctrl-C stops, what is finished is kept, and run_all.py resume goes on."
-)
+FEW = 8  # rows that are told one by one
+NO_BUILD = "for want of a build for this GPU (run_all.py doctor says why)"
+
+Timed = list[tuple[Plan, float]]  # plans with their estimates in seconds, in the order of the batch
 
 
 def announce(
     catalog: Catalog,
-    ordered: list[tuple[Plan, float]],
+    ordered: Timed,
     slots: list[Slot],
     kernels: Kernels,
     console: Console,
+    results: Path,
     whole: bool = False,
+    rows: bool = False,
 ) -> None:
-    """Tell the plan and its estimate. whole: nobody has chosen rows, so how to choose comes first."""
+    """Tell the plan: the sums first, then tasks and environments, or each row where ``rows`` asks for them or they are few.
 
+    whole: nobody has chosen rows, so how to run less is told, too.
+    """
     environments = list(_environments(ordered, slots, kernels))
-    served = {planned.row.full_name for planned, found in environments if found}
-    without = {planned.row.full_name: planned.row for planned, found in environments if not found}
-    skipped = [catalog.label(row) for name, row in without.items() if name not in served]
-    due = [(planned, seconds) for planned, seconds in ordered if catalog.label(planned.row) not in skipped]
-    if whole:
-        some = dict.fromkeys(shlex.quote(catalog.label(planned.row)) for planned, _ in (due or ordered)[:2])
-        console.say(LESS.format(" ".join(some)))
+    skipped = _skipped(environments)
+    left_out = {row.full_name for rows in skipped.values() for row in rows}
+    due = [(planned, seconds) for planned, seconds in ordered if planned.row.full_name not in left_out]
+    console.say(f"results: {portable(str(results / 'results.md'))}, from the first run's end on")
+    console.say(_sums(due, slots, [found for _, found in environments if found]))
     for machine, titles in _columns(slots):
         console.say(f"{machine.cpu}, {machine.cores} cores, {', '.join(titles)}; results as {machine.name}")
-    for line in _lines(due, catalog):
+    for line in _data(due):
         console.say(line)
+    each = rows or len({planned.row.full_name for planned, _ in due}) <= FEW
+    for line in _rows(due, catalog) if each else _summary(due, catalog, environments):
+        console.say(line)
+    for line in _besides(catalog, due, skipped, environments, on_gpu=any(slot.on_gpu for slot in slots), whole=whole):
+        console.say(line)
+    if whole:
+        some = dict.fromkeys(shlex.quote(planned.row.name) for planned, _ in due or ordered)
+        console.say(
+            f"To run less, name rows (run_all.py run {' '.join(list(some)[:2])}) or use --preset smoke; --plan --rows lists all rows "
+            "and runs none. Ctrl-C stops: what is finished is kept, and run_all.py resume goes on."
+        )
+
+
+def _sums(due: Timed, slots: list[Slot], environments: list[Environment]) -> str:
+    """Runs, time, and what is installed before."""
     times = [seconds for _, seconds in due] or [0.0]
-    total = max(max(times), sum(times) / len(slots))
+    missing = list({found.title: found for found in environments if _is_missing(found)}.values())
+    installed_s = sum(found.install_s for found in missing)
+    total = max(max(times), sum(times) / len(slots)) + installed_s
     side = f", {len(slots)} at a time" if len(slots) > 1 else ""
-    tasks = dict.fromkeys(planned.row.task for planned, _ in ordered)
-    left_out = [catalog.label(row) for task in tasks for row in catalog.rows(task) if row.facts.gpu_only]
-    if whole and left_out and not any(slot.on_gpu for slot in slots):
-        console.say(f"left out, for they gain nothing without a GPU (name them to run them): {', '.join(left_out)}")
-    builds = {found.title: found.gpu_build.note for _, found in environments if found and found.gpu_build}
-    if builds:
-        told = ", ".join(f"{title}: {note}" if note else title for title, note in sorted(builds.items()))
-        console.say(f"builds for the GPU: {told}")
-    if skipped:
-        console.say(f"skipped, for want of a build for this GPU (run_all.py doctor says why): {', '.join(skipped)}")
-    runs = "1 run" if len(due) == 1 else f"{len(due)} runs"
-    console.say(f"{runs}{side}, about {clock(total)}{_installations(found for _, found in environments if found)}")
+    text = f"{'1 run' if len(due) == 1 else f'{len(due)} runs'}{side}, about {clock(total)}"
+    if not missing:
+        return text
+    what = f"{len(missing)} environments" if len(missing) > 1 else f"the environment {missing[0].title}"
+    sizes = _sizes(sum(found.holds.disk_gb for found in missing), sum(found.holds.download_gb for found in missing))
+    return f"{text}, of which about {clock(installed_s)} to install {what}: {sizes}"
 
 
-def _lines(due: list[tuple[Plan, float]], catalog: Catalog) -> Iterator[str]:
-    """One a row and column, with its estimate."""
+def _sizes(disk_gb: float, download_gb: float) -> str:
+    disk, download = (f"{size:.1f}" if size >= 0.1 else f"{size:.2f}" for size in (disk_gb, download_gb))
+    return f"{disk} GB of disk, {download} GB to download"
+
+
+def _skipped(environments: list[tuple[Plan, Environment | None]]) -> dict[str, list[Row]]:
+    """Rows that this machine cannot hold, by the reason."""
+    reasons: dict[str, dict[str, Row]] = {}
+    served = {planned.row.full_name for planned, found in environments if found and not _obstacle(found)}
+    for planned, found in environments:
+        if planned.row.full_name not in served:
+            reason = _obstacle(found) if found else NO_BUILD
+            reasons.setdefault(reason, {})[planned.row.full_name] = planned.row
+    return {reason: list(rows.values()) for reason, rows in reasons.items()}
+
+
+def _obstacle(environment: Environment) -> str | None:
+    return None if environment.is_ready() else environment.obstacle()
+
+
+def _is_missing(environment: Environment) -> bool:
+    return not environment.is_ready() and environment.obstacle() is None  # else its rows are skipped
+
+
+def _data(due: Timed) -> Iterator[str]:
+    """Data sets that are to be downloaded."""
+    for dataset in data.of(planned for planned, _ in due):
+        try:
+            data.locate(dataset, fetch=False)
+        except RosettaError as error:
+            yield portable(f"data: {error}")
+
+
+def _summary(due: Timed, catalog: Catalog, environments: list[tuple[Plan, Environment | None]]) -> Iterator[str]:
+    """One line a task, and one an environment in the order of the batch."""
+    yield f"  {'task':<26} {'rows':>4}  {'about':>9}  each"
+    for key in dict.fromkeys(planned.row.task for planned, _ in due):
+        own = [(planned, seconds) for planned, seconds in due if planned.row.task == key]
+        usual, _ = Counter((planned.preset, _size(planned)) for planned, _ in own).most_common(1)[0]
+        yield _line(catalog.task(key).title, own, ": ".join(usual))
+    found = {}
+    for planned, environment in environments:
+        found.setdefault(planned.row.environment, []).append(environment)
+    yield f"  {'environment':<26} {'rows':>4}  {'about':>9}  first"
+    for name in dict.fromkeys(planned.row.environment for planned, _ in due):
+        own = [(planned, seconds) for planned, seconds in due if planned.row.environment == name]
+        missing = {each.title: each.holds for each in found.get(name, []) if each and _is_missing(each)}
+        sizes = [f"install {title}: {_sizes(held.disk_gb, held.download_gb)}" for title, held in missing.items()]
+        yield _line(name, own, "; ".join(sizes) or "ready")
+
+
+def _line(title: str, own: Timed, what: str) -> str:
+    rows, seconds = {planned.row.full_name for planned, _ in own}, sum(seconds for _, seconds in own)
+    return f"  {title:<26} {len(rows):>4}  {clock(seconds):>9}  {what}".rstrip()
+
+
+def _size(planned: Plan) -> str:
+    return planned.kind.size(planned.constants) + (", synthetic data" if planned.synthetic else "")
+
+
+def _rows(due: Timed, catalog: Catalog) -> Iterator[str]:
+    """One line a row and column, with its estimate."""
     repeats = Counter((planned.row.full_name, planned.column) for planned, _ in due)
     for planned, seconds in due:
         seeds = repeats.pop((planned.row.full_name, planned.column), 0)
@@ -69,15 +145,42 @@ def _lines(due: list[tuple[Plan, float]], catalog: Catalog) -> Iterator[str]:
         label = catalog.label(planned.row)
         title = f"{label}, {seeds} seeds" if seeds > 1 else label
         note = f"  ({planned.note})" if planned.note else ""
-        size = planned.kind.size(planned.constants) + (", synthetic data" if planned.synthetic else "")
         each = " each" if seeds > 1 else ""
-        what = f"refused: {planned.refused}" if planned.refused else f"{size}, about {clock(seconds)}{each}{note}"
-        yield f"  {title:<20} {planned.preset:<6} {what}"
+        refused = f"refused: {planned.refused}" if planned.refused else None
+        yield f"  {title:<20} {planned.preset:<6} {refused or f'{_size(planned)}, about {clock(seconds)}{each}{note}'}"
 
 
-def _environments(
-    ordered: list[tuple[Plan, float]], slots: list[Slot], kernels: Kernels
-) -> Iterator[tuple[Plan, Environment | None]]:
+def _besides(
+    catalog: Catalog,
+    due: Timed,
+    skipped: dict[str, list[Row]],
+    environments: list[tuple[Plan, Environment | None]],
+    on_gpu: bool,
+    whole: bool,
+) -> Iterator[str]:
+    """Which rows do less or nothing, and why; which builds compute on the GPU."""
+
+    tasks = dict.fromkeys(planned.row.task for planned, _ in due)
+
+    def names(rows: Iterable[Row]) -> str:
+        return ", ".join(dict.fromkeys(row.name if len(tasks) == 1 else row.full_name for row in rows))
+
+    left_out = [row for task in tasks for row in catalog.rows(task) if row.facts.gpu_only]
+    if whole and left_out and not on_gpu:
+        yield f"left out, for they gain nothing without a GPU (name them to run them): {names(left_out)}"
+    if capped := [planned for planned, _ in due if planned.note]:
+        yield f"at {capped[0].preset} only, for want of a GPU: {names(planned.row for planned in capped)}"
+    if refused := [planned.row for planned, _ in due if planned.refused]:
+        yield f"refused (--plan --rows says why): {names(refused)}"
+    builds = {found.title: found.gpu_build.note for _, found in environments if found and found.gpu_build}
+    if builds:
+        told = ", ".join(f"{title}: {note}" if note else title for title, note in sorted(builds.items()))
+        yield f"builds for the GPU: {told}"
+    for reason, rows in skipped.items():
+        yield f"skipped, {reason}: {names(rows)}"
+
+
+def _environments(ordered: Timed, slots: list[Slot], kernels: Kernels) -> Iterator[tuple[Plan, Environment | None]]:
     """What each run gets, unless that is an interpreter of the user's; None where there is no build."""
     for planned in {planned.row.full_name: planned for planned, _ in ordered}.values():
         for gpus in {slot.machine.name: slot.machine.gpus for slot in slots}.values():
@@ -86,21 +189,6 @@ def _environments(
                     yield planned, kernels.environment(planned.row, gpus)
                 except Unavailable:
                     yield planned, None
-
-
-def _installations(needed: Iterable[Environment]) -> str:
-    """What has to be installed before, with its size."""
-    each = {found.title: found for found in needed}
-    missing = [each[title] for title in sorted(each)]
-    missing = [found for found in missing if not found.is_ready() and found.obstacle() is None]
-    if not missing:
-        return ""
-    disk, download = (sum(getattr(found.holds, field) for found in missing) for field in ("disk_gb", "download_gb"))
-    several = f"{len(missing)} environments" if len(missing) > 1 else "an environment"
-    return (
-        f"; before, {several} will be installed ({', '.join(found.title for found in missing)}): "
-        f"{disk:.1f} GB of disk, {download:.1f} GB to download"
-    )
 
 
 def _columns(slots: list[Slot]) -> list[tuple[Machine, list[str]]]:

@@ -1,6 +1,6 @@
 """The catalog: which frameworks there are, and the rows that they make in each task."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any, Literal
 
@@ -64,6 +64,7 @@ class Frameworks(Strict):
     """``catalog.toml``."""
 
     version: Literal[SCHEMA] = Field(alias="schema")
+    main: Name | None = None  # the task that runs where none is named; none: the first
     compared: tuple[str, ...] = ()  # frameworks that a comparison begins with; none: the first ones
     frameworks: dict[Name, Framework]
 
@@ -71,8 +72,15 @@ class Frameworks(Strict):
 class Catalog:
     """The frameworks and the tasks."""
 
-    def __init__(self, frameworks: dict[str, Framework], known: dict[str, Task], compared: Iterable[str] = ()):
+    def __init__(
+        self,
+        frameworks: dict[str, Framework],
+        known: dict[str, Task],
+        compared: Iterable[str] = (),
+        main: str | None = None,
+    ):
         self.frameworks, self.tasks, self.compared = frameworks, known, tuple(compared)
+        self.main = main or next(iter(known), "")
         self._rows = {key: self._make(task) for key, task in known.items()}
 
     def task(self, key: str) -> Task:
@@ -116,6 +124,21 @@ class Catalog:
         chosen = [row for name in names for row in self._named(name, rows)]
         return [row for row in rows if row in chosen] if names else rows
 
+    def to_run(self, names: Iterable[str], tasks: Collection[str] = (), every: bool = False) -> list[Row]:
+        """The rows that a batch is asked for: of the main task, unless ``tasks`` or ``every`` or ``TASK/`` in a name asks for more.
+
+        A name that the main task does not have is looked for in the others. Raises RosettaError for a name that is none.
+        """
+        wanted = [self.task(key).key for key in tasks] or ([*self.tasks] if every else [self.main])
+        rows = [row for key in wanted for row in self.rows(key)]
+        chosen = []
+        for name in names:
+            if name in self.tasks:
+                raise RosettaError(f"{name} is a task: run_all.py run --task {name}")
+            there = tasks or any(row.framework == name.partition("[")[0] for row in rows)
+            chosen += self._named(name, rows if there and "/" not in name else self.rows())
+        return [row for row in self.rows() if row in chosen] if chosen else rows
+
     def _named(self, name: str, rows: list[Row]) -> list[Row]:
         key, slash, rest = name.rpartition("/")
         if slash:
@@ -156,12 +179,14 @@ class Catalog:
 def load(path: Path = CATALOG) -> Catalog:
     """Read and check the catalog and the tasks: what they name must be there."""
     content = files.load(Frameworks, path)
-    catalog = Catalog(content.frameworks, tasks.load_all(), content.compared)
+    catalog = Catalog(content.frameworks, tasks.load_all(), content.compared, content.main)
     for name in content.compared:
         if name not in catalog.frameworks:
             raise unknown(f"framework in compared of {path.name}:", name, catalog.frameworks)
     if not catalog.tasks:
         raise RosettaError("there is no notebooks/*/task.toml: run from a complete checkout")
+    if catalog.main not in catalog.tasks:
+        raise unknown(f"task in main of {path.name}:", catalog.main, catalog.tasks)
     for key, task in catalog.tasks.items():
         names = {row.name for row in catalog.shown(key)} | {f"{row.framework}[*]" for row in catalog.shown(key)}
         for name in task.rows:

@@ -28,11 +28,14 @@ from rosetta.options import (
     PresetOption,
     PythonOption,
     RepositoryOption,
+    RunNames,
     SeedOption,
     SetOption,
     ShownOption,
     SyntheticOption,
+    RealOption,
     TaskOption,
+    TasksOption,
     TestOption,
     TimeoutOption,
     TrainOption,
@@ -67,8 +70,9 @@ def default(
 
 @app.command()
 def run(
-    names: Names = None,
-    task: TaskOption = None,
+    names: RunNames = None,
+    task: TasksOption = None,
+    all_tasks: Annotated[bool, typer.Option("--all-tasks", help="Rows of every task.")] = False,
     preset: PresetOption = None,
     epochs: EpochsOption = None,
     train_size: TrainOption = None,
@@ -79,6 +83,7 @@ def run(
     seeds: Annotated[int, typer.Option(min=1, help="Run every row so many times, each with another seed.")] = 1,
     data_dir: DataOption = None,
     synthetic: SyntheticOption = False,
+    real: RealOption = None,
     out: OutOption = None,
     timeout: TimeoutOption = None,
     python: PythonOption = None,
@@ -91,19 +96,22 @@ def run(
         typer.Option(min=1, help="Runs at a time, of --preset smoke alone: timed runs never share a device."),
     ] = None,
     cluster: ClusterOption = None,
+    plan: Annotated[bool, typer.Option("--plan", help="Tell what would run, and how long it takes; run nothing.")] = False,
+    rows: Annotated[bool, typer.Option("--rows", help="With --plan: a line for each row.")] = False,
 ) -> None:
-    """Run notebooks, one child process each, and write records and tables."""
+    """Run notebooks, one child process each, and write records and tables: those of the main task where nothing is named."""
     from rosetta import files, running
     from rosetta.batch.journal import Order
 
     given = {"EPOCHS": epochs, "N_TRAIN": train_size, "N_TEST": test_size, "BATCHSIZE": batch_size, "SEED": seed}
     asked = {
-        "rows": running.row_names(names or [], task),
+        "rows": running.row_names(names or [], task or [], all_tasks),
         "named": bool(names),
         "preset": preset,
         "overrides": {name: value for name, value in given.items() if value is not None} | constants(set_ or []),
         "seeds": seeds,
         "synthetic": synthetic,
+        "data": real,
         "timeout_s": timeout,
         "data_dir": str(data_dir.absolute()) if data_dir else None,
         "python": python or [],
@@ -114,7 +122,15 @@ def run(
         "jobs": jobs,
         "cluster": str(Path(cluster).absolute()) if cluster and cluster.endswith(".json") else cluster,
     }
+    if real not in (None, running.REAL):
+        raise RosettaError(f"--data takes {running.REAL}, not {real}; --data-dir names a folder")
+    if real and synthetic:
+        raise RosettaError(f"--data {real} and synthetic data (--synthetic, or ROSETTA_DATA) contradict each other")
+    if rows and not plan:
+        raise RosettaError("--rows goes with --plan")
     order = files.part(Order, asked, "the command line")
+    if plan:
+        raise typer.Exit(running.show_plan(order, out, rows))
     raise typer.Exit(lock.alone("run", lambda: running.run(order, out), results_folder(out), RESUME))
 
 
@@ -137,6 +153,17 @@ app.command()(adding.check)
 app.command()(adding.upgrade)
 app.command()(inputs.weights)
 app.add_typer(inputs.app, name="data")
+
+
+@app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def test(context: typer.Context) -> None:
+    """Pass the tests of the project itself; options go to pytest. --all tests every row, as CI does."""
+    import os
+
+    from rosetta.paths import ROOT
+
+    os.chdir(ROOT)
+    os.execv(sys.executable, [sys.executable, "-m", "pytest", *context.args])
 
 
 @app.command("list")

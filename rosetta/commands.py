@@ -18,6 +18,7 @@ from rosetta.paths import RESULTS, ROOT, portable
 from rosetta.report import pages, pictures, written
 from rosetta.run import environments, machine
 from rosetta.run.execute import commit
+from rosetta.run.installer import events
 from rosetta.run.kernels import Kernels
 from rosetta.terminal import Console
 
@@ -62,9 +63,9 @@ def make_environments(names: list[str], builds: list[str], again: bool, lock: bo
                 if lock:
                     from rosetta.adding import locking  # here, because few need it
 
-                    print(locking.make(environment, log, print, again))
+                    print(locking.make(environment, log, events(print), again))
                 else:
-                    environment.provision(log, print, again)
+                    environment.provision(log, events(print), again)
                     print(f"{environment.title}: ready")
             except RosettaError as error:
                 bad += 1

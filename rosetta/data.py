@@ -1,26 +1,39 @@
-"""Finds the data set of a task, through its loader in ``common.data``."""
+"""Finds the data sets of tasks, through their loaders in ``common.data``."""
 
 import importlib
 from collections.abc import Iterable
 from pathlib import Path
 
 from rosetta.errors import RosettaError
+from rosetta.plan import Plan
+
+
+class Unreachable(RosettaError):
+    """A data set that is not on this machine and could not be downloaded."""
 
 
 def locate(dataset: str, folder: Path | None = None, fetch: bool = True) -> Path:
     """The folder of a data set: the one given, else as its loader looks for it, downloaded first where it must be and may be.
 
-    Raises RosettaError.
+    Raises RosettaError; Unreachable where no folder was given and the data could not be downloaded.
     """
     from common.data import DataError  # here, because it brings NumPy, which most commands do without
+    from common.data import download
 
     try:
         return Path(importlib.import_module(f"common.data.{dataset}").locate(folder, fetch=fetch))
+    except download.Unreachable as error:
+        raise Unreachable(error) from None
     except DataError as error:
         raise RosettaError(f"{'--data-dir: ' if folder else ''}{error}") from None
 
 
-def locate_all(plans: Iterable, folder: Path | None = None) -> None:
-    """Find what the plans need. Raises RosettaError for the first that is not there."""
-    for dataset in dict.fromkeys(plan.dataset for plan in plans if plan.dataset and not plan.synthetic):
+def of(plans: Iterable[Plan]) -> list[str]:
+    """The data sets that the plans read, each once."""
+    return list(dict.fromkeys(plan.dataset for plan in plans if plan.dataset and not plan.synthetic))
+
+
+def locate_all(plans: Iterable[Plan], folder: Path | None = None) -> None:
+    """Find what the plans read. Raises RosettaError for the first that is not there."""
+    for dataset in of(plans):
         locate(dataset, folder)

@@ -18,6 +18,14 @@ Names = Annotated[
         "all when none is named.",
     ),
 ]
+RunNames = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[ROW]...",
+        help="Rows: FRAMEWORK, FRAMEWORK[VARIANT] or FRAMEWORK[*]. They are of the main task, unless --task, --all-tasks or TASK/ in "
+        "front says otherwise. All rows of the task when none is named.",
+    ),
+]
 EnvironmentNames = Annotated[
     list[str], typer.Argument(metavar="ENV...", help="Environments: the folders below environments/.")
 ]
@@ -72,6 +80,18 @@ SyntheticOption = Annotated[
         help="Use generated stand-in data, as ROSETTA_DATA=synthetic does; marked so everywhere.",
     ),
 ]
+TasksOption = Annotated[
+    list[str] | None,
+    typer.Option("--task", metavar="TASK", help="Rows of this task, instead of the main one; may be repeated."),
+]
+RealOption = Annotated[
+    str | None,
+    typer.Option(
+        "--data",
+        metavar="real",
+        help="Stop where a data set cannot be downloaded. Otherwise its rows compute on generated data, marked SYNTHETIC.",
+    ),
+]
 RepositoryOption = Annotated[
     str | None,
     typer.Option(metavar="URL", help="The checkout's home on the web, for links to it; git's origin when not given."),
@@ -110,7 +130,7 @@ ClusterOption = Annotated[
 ]
 PresetOption = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="smoke, quick or full; full where there is a GPU, quick where there is none."),
+    typer.Option(metavar="NAME", help="smoke, quick, epoch or full; full where there is a GPU, quick where there is none."),
 ]
 EpochsOption = Annotated[int | None, typer.Option(min=1, help="Training epochs, instead of the preset's.")]
 TrainOption = Annotated[int | None, typer.Option(min=1, help="Training examples, instead of the preset's.")]

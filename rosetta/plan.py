@@ -2,7 +2,8 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from math import inf
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -73,6 +74,10 @@ class Plan(BaseModel):
     @property
     def synthetic(self) -> bool:
         return bool(self.parameters.get("SYNTHETIC"))
+
+    def on_generated_data(self) -> "Plan":
+        """The same run on generated data."""
+        return self.model_copy(update={"parameters": self.parameters | {"SYNTHETIC": True}})
 
     @property
     def column(self) -> str:
@@ -145,6 +150,8 @@ def make(
         task, slow = catalog.task(row.task), row.facts.slow_on_cpu
         capped = slow is not None and not gpu and preset != UNTIMED
         used = UNTIMED if capped else preset
+        if used not in task.presets:
+            raise RosettaError(f"{task.key} has no preset {preset}: it has {', '.join(task.presets)}")
         constants = task.constants()
         overrides = checked(overrides, task)
         first = overrides.get("SEED", constants["SEED"])
@@ -201,13 +208,27 @@ def checked(overrides: dict[str, Any], task: Task) -> dict[str, Any]:
     return overrides | {name: str(path.absolute()) for name, path in paths.items()}
 
 
-def cheapest_first(plans: list[Plan], earlier: list[Record]) -> list[tuple[Plan, float]]:
-    """The plans, each with its limit, and their estimates in seconds: every row once before any is repeated with another
-    seed, and the fastest first, so that an evening's batch shows results early."""
+def soonest_first(
+    plans: list[Plan], earlier: list[Record], installed_s: Callable[[Plan], float], tasks: Sequence[str]
+) -> list[tuple[Plan, float]]:
+    """The plans, each with its limit, and their estimates in seconds, in an order that shows results early.
+
+    Every row once before any is repeated with another seed; the tasks in their order; then the environment that has its first result
+    soonest, and in it the fastest row. Rows that can only do less come last. installed_s: seconds until a plan's environment is there.
+    """
     took = durations(earlier)
     estimated = [(plan, plan.estimate_s(took)) for plan in plans]
-    ordered = sorted(estimated, key=lambda pair: (pair[0].repeat, pair[1]))
-    return [(plan.limited(estimate), estimate) for plan, estimate in ordered]
+    soonest: dict[tuple[str, str], float] = {}
+    for plan, estimate in estimated:
+        place = plan.row.task, plan.row.environment
+        soonest[place] = min(soonest.get(place, inf), installed_s(plan) + estimate)
+
+    def order(pair: tuple[Plan, float]) -> tuple:
+        row = pair[0].row
+        place = soonest[row.task, row.environment], row.environment
+        return pair[0].repeat, tasks.index(row.task), pair[0].note is not None, *place, pair[1]
+
+    return [(plan.limited(estimate), estimate) for plan, estimate in sorted(estimated, key=order)]
 
 
 def default_preset(gpu: bool) -> str:

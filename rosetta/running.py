@@ -1,7 +1,7 @@
 """What ``run_all.py run`` and ``resume`` do: plan, announce, execute, sum up."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from rosetta.batch.local import Local
 from rosetta.batch.screen import STYLES, Screen
 from rosetta.compare import changes
 from rosetta.compare.comparison import compare
-from rosetta.errors import RosettaError
+from rosetta.errors import RosettaError, Unavailable
 from rosetta.options import about, results_folder
 from rosetta.paths import portable
 from rosetta.plan import Plan, content
@@ -22,13 +22,24 @@ from rosetta.records import Record
 from rosetta.report import pages
 from rosetta.run import devices, kernels
 from rosetta.run.devices import Slot
-from rosetta.tasks import UNTIMED
+from rosetta.tasks import UNTIMED, Task
 from rosetta.terminal import Console
 
+REAL = "real"  # the word of --data
 
-def row_names(names: list[str], task: str | None) -> list[str]:
+
+def row_names(names: list[str], tasks: list[str], every: bool) -> list[str]:
     """The full names of the rows that are asked for. Raises RosettaError for names that are none."""
-    return [row.full_name for row in catalog.load().select(names, task)]
+    if every and tasks:
+        raise RosettaError("--all-tasks names every task: leave out --task")
+    return [row.full_name for row in catalog.load().to_run(names, tasks, every)]
+
+
+def show_plan(order: Order, out: Path | None, rows: bool) -> int:
+    """Tell what a batch would do, each row where ``rows`` asks for them; nothing is run, installed or downloaded."""
+    with _executor(order) as executor:
+        _Job(order, out, executor).announce(whole=not order.named, rows=rows)
+    return 0
 
 
 def run(order: Order, out: Path | None) -> int:
@@ -77,7 +88,8 @@ class _Job:
         self.columns = {slot.machine.name for slot in self.slots}
         self.records = [record for _, record in records.read_all(self.results)]
         earlier = [record for record in self.records if record.machine.name in self.columns]
-        self.plans = plan.cheapest_first(self._planned(), earlier)
+        tasks = list(dict.fromkeys([self.catalog.main, *self.catalog.tasks]))
+        self.plans = plan.soonest_first(self._planned(), earlier, self._installed_s, tasks)
         self.executor.check(planned for planned, _ in self.plans)
 
     def _planned(self) -> list[Plan]:
@@ -98,13 +110,50 @@ class _Job:
             timeout_s=order.timeout_s,
         )
 
+    def _installed_s(self, planned: Plan) -> float:
+        """Seconds until the environment of a run is there."""
+        kernels = self.executor.kernels
+        with suppress(Unavailable):
+            if kernels.interpreter(planned.row.environment) is None:
+                return kernels.environment(planned.row, self.slots[0].machine.gpus if self.slots else ()).install_s
+        return 0.0
+
+    def announce(self, plans: list[tuple[Plan, float]] | None = None, whole: bool = False, rows: bool = False) -> None:
+        """Tell what will run: these plans, all of them when not given."""
+        kernels = self.executor.kernels
+        announce(self.catalog, plans or self.plans, self.slots, kernels, self.console, self.results, whole, rows)
+
+    def _supply(self) -> None:
+        """Bring the data. Runs whose data set cannot be had compute on generated data instead."""
+        missing = self.executor.supply([planned for planned, _ in self.plans])
+        if not missing:
+            return
+        for reason in missing.values():
+            if self.order.data == REAL:
+                raise RosettaError(reason)
+            self.console.say(reason, "yellow")
+        self.plans = [
+            (planned.on_generated_data() if planned.dataset in missing else planned, seconds)
+            for planned, seconds in self.plans
+        ]
+        runs = sum(planned.dataset in missing for planned, _ in self.plans)
+        self.console.say(
+            f"So {runs} run{'s' * (runs > 1)} compute{'s' * (runs == 1)} on generated data, marked SYNTHETIC wherever a figure appears. "
+            f"run_all.py resume takes the real data once they are there; --data {REAL} stops here instead.",
+            "yellow",
+        )
+
     def start(self) -> int:
-        announce(self.catalog, self.plans, self.slots, self.executor.kernels, self.console, whole=not self.order.named)
+        self.announce(whole=not self.order.named)
+        self._supply()
         return self._execute(journal.open_new(self.results, self.order, self._lines(), len(self.slots)), {})
 
     def go_on(self, folder: Path, fresh: bool) -> int:
+        self._supply()
         kept = {} if fresh else self._kept(folder.name)
-        lines = [_finished(line, kept[number]) if number in kept else line for number, line in enumerate(self._lines())]
+        lines = self._lines()
+        for number, record in kept.items():
+            lines[number] = _finished(lines[number], record, self.catalog.task(record.task))
         missing = [pair for number, pair in enumerate(self.plans) if number not in kept]
         if not missing:  # what a runner that was killed after the last record had still to do
             journal.reopen(folder, lines, len(self.slots)).close()
@@ -112,7 +161,7 @@ class _Job:
             self.console.say(f"batch {folder.name}: all {len(kept)} runs are finished; --fresh runs them again")
             return 0
         self.console.say(f"batch {folder.name}: {len(kept)} of {len(self.plans)} runs are finished")
-        announce(self.catalog, missing, self.slots, self.executor.kernels, self.console)
+        self.announce(missing)
         return self._execute(journal.reopen(folder, lines, len(self.slots)), kept)
 
     def _kept(self, batch: str) -> dict[int, Record]:
@@ -146,7 +195,8 @@ class _Job:
         return [Line(row=self._title(planned), estimate_s=round(seconds, 1)) for planned, seconds in self.plans]
 
     def _title(self, planned: Plan) -> str:
-        label = self.catalog.label(planned.row)
+        several = len({other.row.task for other, _ in self.plans}) > 1
+        label = planned.row.full_name if several else planned.row.name
         return label if planned.seed is None else f"{label} seed {planned.seed}"
 
     def _execute(self, kept_by: Journal, finished: dict[int, Record]) -> int:
@@ -167,7 +217,7 @@ class _Job:
         return 0 if good and not batch.troubles else 1
 
 
-def _finished(line: Line, record: Record) -> Line:
+def _finished(line: Line, record: Record, task: Task) -> Line:
     """The line of a run that is finished already."""
     return line.model_copy(
         update={
@@ -175,7 +225,7 @@ def _finished(line: Line, record: Record) -> Line:
             "started": record.started,
             "ended": record.started,
             "took_s": record.metrics.wall_s,
-            "result": journal.result(record),
+            "result": journal.result(record, task),
         }
     )
 

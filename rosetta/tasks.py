@@ -12,13 +12,14 @@ from pydantic import Field, field_validator, model_validator
 
 from rosetta import files, parameters
 from rosetta.errors import RosettaError, unknown
-from rosetta.files import Count, Name, Number, Positive, Strict
+from rosetta.files import Count, Fraction, Name, Number, Positive, Strict
 from rosetta.kinds import KINDS, Kind
-from rosetta.kinds.kind import BATCH
+from rosetta.kinds.kind import BATCH, Quantity, Verdict
 from rosetta.parameters import TOLD
 from rosetta.paths import NOTEBOOKS
 
-PRESETS = ("smoke", "quick", "full")
+PRESETS = ("smoke", "quick", "epoch", "full")
+SOME = {"epoch"}  # presets that not every task has
 UNTIMED = "smoke"  # the preset whose times mean nothing: runs may share a device
 
 
@@ -119,6 +120,7 @@ class Task(Strict):
     compared: list[dict[str, Any]] = [{}]  # parameters over the task's own with which `measure fastest` measures
     without_chance: dict[str, Any] = {}  # parameters of a run in which nothing is random, for ``verify``
     tolerances: dict[str, Positive] = {}  # of ``verify``, where this task needs others than its kind
+    guessing: Fraction | None = None  # the accuracy of a guess, where there is an accuracy
     check: Check | None = None
     about: dict[str, str] = {}  # role -> what that step is in every notebook of this task, Markdown
     figures: str = ""  # what the figures of this task mean, Markdown, besides what its kind says
@@ -136,8 +138,9 @@ class Task(Strict):
     @field_validator("presets")
     @classmethod
     def _complete(cls, presets: dict) -> dict:
-        if set(presets) != set(PRESETS):
-            raise ValueError(f"a task has the presets {', '.join(PRESETS)}")
+        if not set(PRESETS) - SOME <= set(presets) <= set(PRESETS):
+            needed = ", ".join(name for name in PRESETS if name not in SOME)
+            raise ValueError(f"a task has the presets {needed}, and may have {', '.join(sorted(SOME))}")
         return presets
 
     @property
@@ -213,6 +216,10 @@ class Task(Strict):
         for name in self.kind.bounded:
             if values.get(name, 0) > constants[name]:
                 raise RosettaError(f"{where}: {name} is {values[name]}, but there are only {constants[name]}")
+
+    def verdict(self, quantity: Quantity, runs: list) -> Verdict | None:
+        """What is said of these records in place of a figure that means nothing yet."""
+        return self.kind.verdict(quantity, runs, self.constants(), self.guessing)
 
     def share(self, constants: dict[str, Any]) -> float:
         """The work of an item against that of an item with the task's own constants."""

@@ -12,11 +12,16 @@ from rosetta import streams
 from rosetta.printable import NO_CONTROLS, printable
 
 
+WIDE = 100_000  # columns where there is no terminal: a line of a table is one line for grep
+
+
 class Console(console.Console):
     """A console on standard output that takes text as it is: no markup, no colours by guess, no control characters."""
 
     def __init__(self, **options: Any):
         super().__init__(file=streams.styled, markup=False, highlight=False, emoji=False, **options)
+        if not self.is_terminal:
+            self.width = WIDE
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         for segment in super().render(renderable, options):

@@ -13,7 +13,6 @@ from rosetta.verify import conformance, digest
 
 DRAWN = 3  # of the rows that have not changed
 FEW = 2  # of a newcomer, each in another environment
-INSTALL_S = 60.0  # to install a gigabyte, roughly
 
 
 def changed(rows: list[Row], tasks: dict[str, Task]) -> list[Row]:
@@ -34,7 +33,7 @@ def cheapest(plans: list[Plan]) -> list[Row]:
     for plan in plans:
         name = plan.row.environment
         environment = environments.load(name)
-        cost = plan.estimate_s() + INSTALL_S * environment.recipe.disk_gb
+        cost = plan.estimate_s() + environment.install_s
         if environment.obstacle() is None and (name not in costs or cost < costs[name][0]):
             costs[name] = cost, plan.row
     return [row for _, row in sorted(costs.values(), key=lambda pair: pair[0])[:FEW]]

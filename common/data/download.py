@@ -16,6 +16,10 @@ from common.data.unpack import unpack
 Archive = namedtuple("Archive", "url size sha256 folder members")
 
 
+class Unreachable(DataError):
+    """A data set that is not on this machine and could not be downloaded."""
+
+
 def locate(archive, data_dir=None, fetch=True):
     """The folder (absolute path) that holds the archive's members, which is the first given of these, and no other:
 
@@ -32,7 +36,7 @@ def locate(archive, data_dir=None, fetch=True):
     if not _missing(archive, folder):
         return folder
     if not fetch:
-        raise DataError(
+        raise Unreachable(
             "%s is not there yet: a run would download %s (%.0f MB)"
             % (os.path.join(cache, _name(archive)), archive.url, archive.size / 1e6)
         )

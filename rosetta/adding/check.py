@@ -24,6 +24,7 @@ from rosetta.plan import Plan
 from rosetta.records import Record
 from rosetta.run import builds, devices, environments, machine
 from rosetta.run.execute import Progress, execute
+from rosetta.run.installer import events
 from rosetta.run.kernels import chosen
 from rosetta.site import concepts, programs
 from rosetta.tasks import UNTIMED
@@ -144,7 +145,13 @@ class _Row:
         planned.parameters.update({"TEST_EACH_EPOCH": True} if trains else {})
         data.locate_all([planned], options.data_dir)
         self.load = psutil.getloadavg()[0]
-        run = execute(planned, slot, chosen(options.python, options.build), self._tell)
+        tell = events(lambda note: self.console.say(f"    {note}", "dim"))
+
+        def watch(progress: Progress) -> None:
+            if progress.note and progress.state == "preparing":
+                tell(progress.note)
+
+        run = execute(planned, slot, chosen(options.python, options.build), watch)
         save(run, options.out)
         run.close()
         record = run.record
@@ -187,7 +194,3 @@ class _Row:
             if busy
             else told
         )
-
-    def _tell(self, progress: Progress) -> None:
-        if progress.note and progress.state == "preparing":
-            self.console.say(f"    {progress.note}", "dim")

@@ -36,8 +36,15 @@ class Executor(Protocol):
     def check(self, plans: Iterable[Plan]) -> None:
         """Before anything is announced: raises RosettaError for what the user gave and no run could use."""
 
+    def supply(self, plans: Iterable[Plan]) -> dict[str, str]:
+        """Bring the data sets that the plans read. Returns those that cannot be downloaded, each with the reason.
+
+        Raises RosettaError for a folder of the user's that lacks its data.
+        """
+        return {}
+
     def prepare(self, plans: Numbered, folder: Path, tell: Tell) -> None:
-        """What the first run should not wait for; raises RosettaError where no run could succeed. ``folder`` is for logs."""
+        """What the first run should not wait for. ``folder`` is for logs."""
 
     def each(self, plans: Numbered, batch: "Batch") -> Iterator[Record]:
         """Execute the plans, tell the batch of every step, and give it each run to keep; yields what it kept.
@@ -64,7 +71,7 @@ class Batch:
     def run(self, plans: Numbered, executor: Executor) -> list[Record]:
         """Execute the plans; whatever has ended until an interrupt is kept."""
         try:
-            self._prepare(plans, executor)
+            executor.prepare(plans, self.journal.folder, self.screen.note)
             with suppress(OSError):
                 self.reserve.write_bytes(b"\0" * RESERVE)
             with self.screen.live:
@@ -77,14 +84,6 @@ class Batch:
         finally:
             self._free()
             self.journal.close()
-
-    def _prepare(self, plans: Numbered, executor: Executor) -> None:
-        """A batch in which nothing could run leaves nothing."""
-        try:
-            executor.prepare(plans, self.journal.folder, self.screen.note)
-        except RosettaError:
-            self.journal.discard()
-            raise
 
     def progress(self, number: int, progress: Progress) -> None:
         self.journal.progress(number, progress)
@@ -104,7 +103,7 @@ class Batch:
                 self._save_record(record, error)
             finally:
                 run.close()
-            self.journal.end(number, record)
+            self.journal.end(number, record, self.catalog.task(record.task))
             self.screen.end(number)
             self._table_stale = True
             if time.monotonic() >= self._table_due:

@@ -20,11 +20,11 @@ from pydantic import AwareDatetime, Field, PrivateAttr
 from rosetta import files, lock
 from rosetta.errors import RosettaError
 from rosetta.files import Positive, Seconds, Strict
-from rosetta.kinds import KINDS
 from rosetta.records import Record
 from rosetta.run.child import sockets
 from rosetta.run.execute import PREFIX, Progress
 from rosetta.run.processes import kill_tree
+from rosetta.tasks import Task
 
 FOLDER, LOCK = ".batches", "lock"
 # Of a batch: day, time, and a number where the clock was not past the batch before
@@ -45,6 +45,7 @@ class Order(Strict):
     overrides: dict[str, Any] = {}
     seeds: Some = 1
     synthetic: bool = False
+    data: Literal["real"] | None = None  # "real": a data set that cannot be had ends the batch; else generated data takes its place
     timeout_s: Annotated[float, Field(gt=0, le=1e8)] | None = None
     data_dir: str | None = None
     python: list[str] = []
@@ -142,10 +143,10 @@ class Journal:
         part = f"{progress.what} {progress.done}/{progress.of}" if progress.of else ""
         self._change(number, state=progress.state, note=progress.note, part=part)
 
-    def end(self, number: int, record: Record) -> None:
+    def end(self, number: int, record: Record, task: Task) -> None:
         took_s = self.status.lines[number].elapsed_s
         ended = {"state": record.status, "ended": datetime.now(UTC), "took_s": took_s, "error": record.error}
-        self._change(number, note="", result=result(record), **ended)
+        self._change(number, note="", result=result(record, task), **ended)
 
     def wait(self, number: int) -> None:
         """The run has lost its place and waits for another."""
@@ -165,11 +166,6 @@ class Journal:
         self.status.ended = datetime.now(UTC)
         self.renew(now=True)
         self._alive.release()
-
-    def discard(self) -> None:
-        """Nothing was run: the batch leaves no trace."""
-        with self._lock:
-            shutil.rmtree(self.folder, ignore_errors=True)
 
     def renew(self, now: bool = False) -> None:
         """Write the status: now, or as soon as it is due again. On a full disk it stays as it is."""
@@ -267,7 +263,8 @@ def is_alive(folder: Path) -> bool | None:
     return lock.is_held(folder / LOCK)
 
 
-def result(record: Record) -> str:
-    """The main figure of a run."""
-    main = KINDS[record.kind].main[0]
-    return main.unit.one(main.of(record.metrics))
+def result(record: Record, task: Task) -> str:
+    """The main figure of a run; of one that is too short for it, what it tells."""
+    main = task.kind.main[0]
+    verdict = task.verdict(main, [record])
+    return verdict.text if verdict else main.unit.one(main.of(record.metrics))

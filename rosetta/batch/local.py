@@ -15,7 +15,7 @@ from rosetta.plan import Plan
 from rosetta.records import Record
 from rosetta.run.devices import Slot
 from rosetta.run.execute import execute, not_run
-from rosetta.run.installer import Tell
+from rosetta.run.installer import Tell, events
 from rosetta.run.kernels import Kernels
 
 
@@ -30,15 +30,23 @@ class Local:
             data.locate_all(plans, self.folder)
             os.environ["ROSETTA_DATA"] = str(self.folder)  # kernels inherit it; records must not hold such a path
 
+    def supply(self, plans: Iterable[Plan]) -> dict[str, str]:
+        missing = {}
+        for dataset in data.of(plans):
+            try:
+                data.locate(dataset)
+            except data.Unreachable as reason:
+                missing[dataset] = str(reason)
+        return missing
+
     def prepare(self, plans: Numbered, folder: Path, tell: Tell) -> None:
-        """Find the data; and make the environments where an installation would disturb runs beside it."""
-        data.locate_all(plan for _, plan in plans)
+        """Make the environments where an installation would disturb runs beside it."""
         if len(self.slots) > 1:
             rows = {(plan.row.environment, plan.row.imports): plan.row for _, plan in plans}
             machines = {slot.machine.name: slot.machine for slot in self.slots}
             for row, machine in itertools.product(rows.values(), machines.values()):
                 with suppress(RosettaError):  # told when a run asks for it
-                    self.kernels.get(row, folder / "install.log", tell, machine.gpus)
+                    self.kernels.get(row, folder / "install.log", events(tell), machine.gpus)
 
     def each(self, plans: Numbered, batch: Batch) -> Iterator[Record]:
         workers = Workers(self.slots)

@@ -1,5 +1,6 @@
 """What a person sees of a batch: a live table in a terminal, plain lines elsewhere."""
 
+import time
 from contextlib import nullcontext
 
 from rich.live import Live
@@ -8,10 +9,12 @@ from rich.text import Text
 
 from rosetta.batch.journal import Line, Status
 from rosetta.figures import clock
+from rosetta.run.installer import event
 from rosetta.terminal import Console
 
 BAD = ("failed", "crashed", "timeout", "diverged")
 STYLES = {"ok": "green", "skipped": "yellow", "waiting": "dim"} | dict.fromkeys(BAD, "red")
+EVERY_S = 60.0  # between two plain lines about a run that goes on
 ROOM = 5  # lines of the terminal that are not the table's: heading, caption, what the shell wants
 
 
@@ -23,7 +26,7 @@ class Screen:
 
     def __init__(self, status: Status, console: Console):
         self.status, self.console = status, console
-        self._said: dict[int, str] = {}  # the last plain line of each run
+        self._said: dict[int, tuple[str, float]] = {}  # the last plain line of each run, and when it was
         self.live = (
             Live(get_renderable=lambda: table(self.status, console.height), console=console, refresh_per_second=2)
             if console.is_terminal
@@ -31,8 +34,14 @@ class Screen:
         )
 
     def progress(self, number: int) -> None:
+        """In plain lines what matters: that something is installed, that the run starts, and once a minute how far it is."""
         line = self.status.lines[number]
-        self._say(number, "  ".join(filter(None, (line.part or line.state, line.note))))
+        said, when = self._said.get(number, ("", 0.0))
+        if line.state == "running":
+            if time.monotonic() - when >= EVERY_S:
+                self._say(number, f"{line.part}  {line.note}")
+        elif (what := event(line.note) or line.state) not in (said, "preparing"):
+            self._say(number, what)
 
     def end(self, number: int) -> None:
         line = self.status.lines[number]
@@ -44,9 +53,9 @@ class Screen:
 
     def _say(self, number: int, what: str) -> None:
         """One plain line, where there is no live table."""
-        if self.console.is_terminal or self._said.get(number) == what:
+        if self.console.is_terminal:
             return
-        self._said[number] = what
+        self._said[number] = what, time.monotonic()
         line, several = self.status.lines[number], self.status.slots > 1
         where = f" on {line.where}" if several and line.where else ""
         text = f"[{number + 1}/{len(self.status.lines)}] {line.row}{where}: {what}  ({clock(line.elapsed_s or 0)})"

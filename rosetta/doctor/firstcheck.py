@@ -20,7 +20,7 @@ from rosetta.measure import scripts
 from rosetta.run import devices
 from rosetta.run.completion import on_the_cpu
 from rosetta.run.devices import Slot
-from rosetta.run.installer import Tell
+from rosetta.run.installer import Tell, events
 from rosetta.run.kernels import Kernels
 from rosetta.run.telemetry import RunMeter
 from rosetta.tasks import UNTIMED
@@ -66,7 +66,7 @@ def _check(row: Row, known: Catalog, slot: Slot, kernels: Kernels, tell: Tell) -
     started = time.monotonic()
     try:
         with TemporaryDirectory(prefix="rosetta-") as folder:
-            kernels.get(row, Path(folder) / "install.log", tell, slot.machine.gpus)
+            kernels.get(row, Path(folder) / "install.log", events(tell), slot.machine.gpus)
             if kernels.interpreter(row.environment) is None:
                 kernels.environment(row, slot.machine.gpus).check_files()
             script = _script(row, known, Path(folder), slot, kernels)

@@ -135,6 +135,14 @@ class Trouble:
     error: str
 
 
+@dataclass(frozen=True)
+class Verdict:
+    """All that short runs tell. good: whether it is as it should be."""
+
+    text: str
+    good: bool
+
+
 class Kind(ABC):
     """One kind of task. What is written in capitals below belongs to the task: ``common/params/<task>.py``."""
 
@@ -179,6 +187,13 @@ class Kind(ABC):
 
     def complete(self, metrics: Any, params: dict[str, Any], marked_j: float | None) -> None:
         """Fill in what follows from what the notebook reported. marked_j: energy from its first to its last progress line."""
+        return None
+
+    def verdict(self, quantity: Quantity, runs, constants: dict[str, Any], guessing: float | None) -> Verdict | None:
+        """What is said in place of a figure of runs that are too short for it to mean anything; None where it does.
+
+        constants: the task's own. guessing: what a guess reaches, of a task whose figure is a share.
+        """
         return None
 
     def trouble(self, metrics: Any, params: dict[str, Any]) -> Trouble | None:

@@ -1,5 +1,6 @@
 """Kind ``train``: the loss falls, accuracy counts, an epoch is what is timed."""
 
+from math import sqrt
 from statistics import median
 from typing import Any
 
@@ -22,6 +23,7 @@ from rosetta.kinds.kind import (
     Role,
     Series,
     Trouble,
+    Verdict,
 )
 
 
@@ -39,6 +41,13 @@ class TrainMetrics(Metrics):
     examples_per_s: Number | None = None  # training examples in a steady epoch, or in the only one
     evaluate_s: Seconds | None = None
     examples_per_j: Number | None = None  # training examples in the epochs after the first, a joule of the GPU
+
+
+ACCURACY = Quantity(
+    "accuracy", lambda m: m.accuracy, PERCENT, better="more", spread=True, timed=False, share_of="N_TEST"
+)
+SURE = 3  # standard deviations above a guess
+LEAST_SEEN = 0.1  # share of the training set, of which a network can be expected to learn something
 
 
 class Train(Kind):
@@ -59,7 +68,7 @@ class Train(Kind):
     phases = "forward", "backward", "step"
     free = frozenset({"SEED", "TARGET_ACCURACY"})
     main = (
-        Quantity("accuracy", lambda m: m.accuracy, PERCENT, better="more", spread=True, timed=False, share_of="N_TEST"),
+        ACCURACY,
         Quantity("train", lambda m: m.train_s, SECONDS, better="less", spread=True),
     )
     details = (
@@ -153,6 +162,21 @@ class Train(Kind):
             "first step": metrics.epoch_s[0],
             "second step": metrics.epoch_s[1],
         }
+
+    def verdict(self, quantity: Quantity, runs, constants: dict[str, Any], guessing: float | None) -> Verdict | None:
+        """An accuracy means something once a run has seen as many examples as the task's training set has.
+
+        Of shorter runs it is known whether they learn: whether all of them do better than a guess, beyond chance.
+        """
+        accuracies = [run.metrics.accuracy for run in runs]
+        seen = min(run.params["EPOCHS"] * run.params["N_TRAIN"] for run in runs) / constants["N_TRAIN"]
+        if quantity is not ACCURACY or guessing is None or seen >= 1 or None in accuracies:
+            return None
+        if seen < LEAST_SEEN:
+            return Verdict("too short", True)
+        bounds = [guessing + SURE * sqrt(guessing * (1 - guessing) / run.params["N_TEST"]) for run in runs]
+        learns = all(accuracy > bound for accuracy, bound in zip(accuracies, bounds))
+        return Verdict("learns" if learns else "guesses", learns)
 
     def complete(self, metrics: TrainMetrics, params: dict[str, Any], marked_j: float | None) -> None:
         n_train, epochs = params["N_TRAIN"], metrics.epoch_s

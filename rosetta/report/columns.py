@@ -72,13 +72,14 @@ class TaskResults:
     @cached_property
     def columns(self) -> list[Column]:
         """Real data before synthetic, presets as they are before changed ones, machines with a GPU before those without, longer
-        presets before shorter."""
+        presets before shorter; but an epoch first where there is no GPU, for a CPU has that in minutes."""
         groups: dict[tuple, dict[str, list[Record]]] = {}
         for record in self.records:
             if record.status == "ok":
-                longest_first = -PRESETS.index(record.preset)
-                machine = (not record.machine.gpus, record.machine.name)
-                key = (record.dataset.synthetic, bool(record.changed), *machine, longest_first, record.column)
+                on_cpu = not record.machine.gpus
+                longest_first = -len(PRESETS) if on_cpu and record.preset == "epoch" else -PRESETS.index(record.preset)
+                place = on_cpu, longest_first, record.machine.name
+                key = (record.dataset.synthetic, bool(record.changed), *place, record.column)
                 groups.setdefault(key, {}).setdefault(record.name, []).append(record)
         columns = []
         for _, rows in sorted(groups.items(), key=lambda group: group[0]):

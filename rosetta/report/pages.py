@@ -66,7 +66,7 @@ def _overview(task: TaskResults, results: Path, base: Path) -> str:
         for name, file in others.items()
         if file.parent == results or file.is_file()
     ]
-    parts = [f"## {task.task.title}", ", ".join(ways)]
+    parts = [f"## {task.task.title}", ", ".join(ways), *tables.headline(task)]
     parts += [] if task.columns else ["No finished run yet."]
     more = f"Runs with other parameters than a preset's are on [the task's page]({markdown.address(whole, base)})."
     table = render(tables.overview(task), results, base)

@@ -67,13 +67,27 @@ def overview(results: TaskResults, badges: dict[str, Cell] | None = None, column
         if badges is not None:
             cells.append(badges.get(row.name, Cell("absent" if row.facts.absent else "not verified")))
         for column in columns:
-            cells += [_figure(quantity, column.of(row)) for quantity in kind.main]
+            cells += [_figure(quantity, column.of(row), results.task) for quantity in kind.main]
         for source, key in reference:
             value = source.columns[key].get(row.name)
             text = kind.clocked.unit.one(value) if kind.clocked else str(value or "")
             cells.append(Cell(text, value, source.url if text else None))
         rows.append(cells)
     return Table(f"{results.task.title}: main figures", headings, rows, better)
+
+
+def headline(results: TaskResults) -> list[str]:
+    """How near to each other the rows come, of a main figure that is a share: a sentence of the first column of GPUs and of CPUs."""
+    quantity = results.task.kind.main[0]
+    found: dict[bool, str] = {}
+    for column in results.presets if quantity.share_of else []:
+        samples = [quantity.sample(runs) for runs in column.runs.values() if not results.task.verdict(quantity, runs)]
+        reached = [sample.median for sample in samples if sample]
+        if len(reached) > 1 and not column.records[0].dataset.synthetic:
+            low, high = quantity.unit.number(min(reached)), quantity.unit.one(max(reached))
+            said = f"{len(reached)} implementations, one network: {low} to {high} {quantity.heading} ({column.title})."
+            found.setdefault(bool(column.machine.gpus), said)
+    return list(found.values())
 
 
 def details(results: TaskResults, column: Column) -> Table:
@@ -84,9 +98,10 @@ def details(results: TaskResults, column: Column) -> Table:
     for row in results.rows:
         runs = column.of(row)
         if runs:
-            head = Cell(name(row), to=Executed(runs[0]), framework=row.framework)
+            earlier = "" if is_todays(row, runs[0]) else " (an earlier notebook)"
+            head = Cell(name(row) + earlier, to=Executed(runs[0]), framework=row.framework)
             facts = [head, Cell(versions(runs[0])), Cell(device(runs[0]))]
-            figures = [_figure(quantity, runs) for quantity in shown]
+            figures = [_figure(quantity, runs, results.task) for quantity in shown]
             figures += _gpu_facts(row, runs, results.task) if on_gpu else []
             rows.append([*facts, *figures, Cell("record" if len(runs) == 1 else f"first of {len(runs)}", to=runs[0])])
     headings = ["framework", "versions", "device"]
@@ -130,7 +145,7 @@ def of_framework(results: TaskResults, framework: str) -> Table:
     for record in results.records:
         if record.framework == framework:
             seed = "" if record.seed is None else f", seed {record.seed}"
-            figures = [_figure(quantity, [record]) for quantity in kind.main]
+            figures = [_figure(quantity, [record], results.task) for quantity in kind.main]
             ways = [
                 Cell("notebook", to=Executed(record)) if record.notebook.executed else Cell(""),
                 Cell("record", to=record),
@@ -160,6 +175,11 @@ def name(row: Row) -> str:
     return row.title + (f" ({row.facts.flavour})" if row.facts.flavour else "")
 
 
+def is_todays(row: Row, record: Record) -> bool:
+    """Whether a run's notebook is the one that the checkout has now."""
+    return record.notebook.sha256 == content(row.notebook)
+
+
 def versions(record: Record) -> str:
     """Of the framework, of Python, and of what the GPU was driven with."""
     own = [f"{name} {version}" for name, version in record.versions.items() if name not in ("python", "numpy")]
@@ -179,10 +199,13 @@ def _better(quantities: Iterable[Quantity], first: int) -> dict[int, str]:
     return {place: one.better for place, one in enumerate(quantities, first) if one.better}
 
 
-def _figure(quantity: Quantity, runs: list[Record]) -> Cell:
+def _figure(quantity: Quantity, runs: list[Record], task: Task) -> Cell:
     """A figure leads to the executed notebook that it is from, which links the record; to the record where there is none."""
     sample, first = quantity.sample(runs), runs[0] if runs else None
     target = Executed(first) if first and first.notebook.executed else first
+    verdict = task.verdict(quantity, runs) if runs else None
+    if verdict:
+        return Cell(verdict.text, float(verdict.good), target, badge=None if verdict.good else "bad")
     return Cell(quantity.cell(runs), sample and sample.median, target if sample else None)
 
 
@@ -194,8 +217,8 @@ def _gpu_facts(row: Row, runs: list[Record], task: Task) -> list[Cell]:
     )
     known, flop = cards.load().get(card.name), task.flop(runs[0].params | {BATCH: 1})
     share = sample.median * flop / (1e12 * known.peak_fp32) if sample and flop and known and not others else None
-    same = runs[0].notebook.sha256 == content(row.notebook)  # an earlier notebook may have done it otherwise
-    facts = [Cell(fact if same and fact else "") for fact in (row.facts.feeds, row.facts.waits)]
+    # An earlier notebook may have done it otherwise
+    facts = [Cell(fact if fact and is_todays(row, runs[0]) else "") for fact in (row.facts.feeds, row.facts.waits)]
     return [*facts, Cell("" if share is None else f"{share:.1%}", share)]
 
 

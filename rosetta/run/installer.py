@@ -21,6 +21,24 @@ def quiet(_: str) -> None:
     """For callers that show no progress."""
 
 
+def event(text: str) -> str:
+    """What matters of a line of progress where lines stay: that something is installed, not how far that is."""
+    return text.partition(": ")[0]
+
+
+def events(tell: Tell) -> Tell:
+    """A teller of lines that stay: each installation is one."""
+    said = ""
+
+    def told(text: str) -> None:
+        nonlocal said
+        if event(text) != said:
+            said = event(text)
+            tell(said)
+
+    return told
+
+
 def run(step: list[str], folder: Path, log: Path, tell: Tell = quiet, without: Collection[str] = ()) -> int:
     """Run a command in a folder, append its output to the log, and tell what uv says there of its progress.
 
