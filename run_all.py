@@ -12,6 +12,7 @@ ROOT = os.path.dirname(os.path.abspath(__file__))
 UV = "uv==0.13.8"  # as in pyproject.toml
 # What a shell adds to its own Python is not for the runner's
 FOREIGN = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")
+TESTED = ("test", "check")  # commands that need what the tests need
 STARTED = "ROSETTA_STARTED"  # by this file: what cannot be imported in that environment is an error
 
 
@@ -56,7 +57,8 @@ def start():
     # This Python where it will do: uv may not find it, or take one of pyenv's shims for one
     own = ["--python", sys.executable] if sys.version_info >= (3, 11) and not os.path.exists(python) else []
     failed = "cannot install the runner's packages: connect to the network, and have Python 3.11 or newer"
-    do([uv, "sync", "--project", ROOT, "--inexact"] + own, failed, env)
+    groups = [] if sys.argv[1:2] and sys.argv[1] in TESTED else ["--no-dev", "--extra", "site", "--extra", "cluster"]
+    do([uv, "sync", "--project", ROOT, "--inexact"] + groups + own, failed, env)
     os.execve(python, [python, os.path.join(ROOT, "run_all.py")] + sys.argv[1:], dict(env, **{STARTED: "1"}))
 
 

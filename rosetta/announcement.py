@@ -5,9 +5,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from rosetta import data
 from rosetta.catalog import Catalog, Row
-from rosetta.errors import RosettaError, Unavailable
+from rosetta.errors import Unavailable
 from rosetta.figures import clock
 from rosetta.paths import portable
 from rosetta.plan import Plan
@@ -30,12 +29,13 @@ def announce(
     kernels: Kernels,
     console: Console,
     results: Path,
+    to_download: Iterable[str] = (),
     whole: bool = False,
     rows: bool = False,
 ) -> None:
     """Tell the plan: the sums first, then tasks and environments, or each row where ``rows`` asks for them or they are few.
 
-    whole: nobody has chosen rows, so how to run less is told, too.
+    to_download: lines about data sets. whole: nobody has chosen rows, so how to run less is told, too.
     """
     environments = list(_environments(ordered, slots, kernels))
     skipped = _skipped(environments)
@@ -45,7 +45,7 @@ def announce(
     console.say(_sums(due, slots, [found for _, found in environments if found]))
     for machine, titles in _columns(slots):
         console.say(f"{machine.cpu}, {machine.cores} cores, {', '.join(titles)}; results as {machine.name}")
-    for line in _data(due):
+    for line in to_download:
         console.say(line)
     each = rows or len({planned.row.full_name for planned, _ in due}) <= FEW
     for line in _rows(due, catalog) if each else _summary(due, catalog, environments):
@@ -97,15 +97,6 @@ def _obstacle(environment: Environment) -> str | None:
 
 def _is_missing(environment: Environment) -> bool:
     return not environment.is_ready() and environment.obstacle() is None  # else its rows are skipped
-
-
-def _data(due: Timed) -> Iterator[str]:
-    """Data sets that are to be downloaded."""
-    for dataset in data.of(planned for planned, _ in due):
-        try:
-            data.locate(dataset, fetch=False)
-        except RosettaError as error:
-            yield portable(f"data: {error}")
 
 
 def _summary(due: Timed, catalog: Catalog, environments: list[tuple[Plan, Environment | None]]) -> Iterator[str]:

@@ -1,5 +1,6 @@
 """The command line. Modules that take long to import are imported by the command that needs them."""
 
+import os
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -42,6 +43,7 @@ from rosetta.options import (
     constants,
     results_folder,
 )
+from rosetta.paths import ROOT
 from rosetta.printable import printable
 from rosetta.verify import cli as proving
 
@@ -54,8 +56,6 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     help="The same task in every deep-learning framework: run the notebooks, collect the tables. Without a command: run.",
 )
-app.add_typer(measuring.app, name="measure")
-app.command()(measuring.sweep)
 
 
 @app.callback(invoke_without_command=True)
@@ -146,6 +146,8 @@ def resume(
     raise typer.Exit(lock.alone("resume", lambda: running.resume(batch, out, fresh), results_folder(out), RESUME))
 
 
+app.add_typer(measuring.app, name="measure")
+app.command()(measuring.sweep)
 app.command()(proving.verify)
 app.command()(proving.crossload)
 app.command()(adding.new)
@@ -158,10 +160,6 @@ app.add_typer(inputs.app, name="data")
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
 def test(context: typer.Context) -> None:
     """Pass the tests of the project itself; options go to pytest. --all tests every row, as CI does."""
-    import os
-
-    from rosetta.paths import ROOT
-
     os.chdir(ROOT)
     os.execv(sys.executable, [sys.executable, "-m", "pytest", *context.args])
 

@@ -1,7 +1,7 @@
 """Finds the data sets of tasks, through their loaders in ``common.data``."""
 
 import importlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from rosetta.errors import RosettaError
@@ -31,6 +31,17 @@ def locate(dataset: str, folder: Path | None = None, fetch: bool = True) -> Path
 def of(plans: Iterable[Plan]) -> list[str]:
     """The data sets that the plans read, each once."""
     return list(dict.fromkeys(plan.dataset for plan in plans if plan.dataset and not plan.synthetic))
+
+
+def to_download(plans: Iterable[Plan]) -> Iterator[str]:
+    """A line for each data set that the plans read and that is not there yet."""
+    for dataset in of(plans):
+        try:
+            locate(dataset, fetch=False)
+        except Unreachable as wanted:
+            yield str(wanted)
+        except RosettaError:  # a folder of the user's, which is looked at before the first run
+            continue
 
 
 def locate_all(plans: Iterable[Plan], folder: Path | None = None) -> None:

@@ -1,5 +1,6 @@
-"""Packages that only some commands need, and that the plain installation lacks."""
+"""Packages that only some commands need. ``python3 run_all.py`` brings them; an interpreter of the user's may lack them."""
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -14,4 +15,7 @@ def needs_extra(command: str) -> Iterator[None]:
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("rosetta"):
             raise
-        raise RosettaError(f"this needs {error.name}: uv run --extra site run_all.py {command}") from None
+        raise RosettaError(
+            f"{command} needs {error.name}, which this Python lacks: {sys.executable} -m pip install {error.name}, or "
+            f"uv run --extra site run_all.py {command}"
+        ) from None

@@ -5,7 +5,7 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
-from rosetta import catalog, plan, records
+from rosetta import catalog, data, plan, records
 from rosetta.announcement import announce
 from rosetta.batch import journal
 from rosetta.batch.batch import Batch, Executor
@@ -120,8 +120,10 @@ class _Job:
 
     def announce(self, plans: list[tuple[Plan, float]] | None = None, whole: bool = False, rows: bool = False) -> None:
         """Tell what will run: these plans, all of them when not given."""
-        kernels = self.executor.kernels
-        announce(self.catalog, plans or self.plans, self.slots, kernels, self.console, self.results, whole, rows)
+        plans, kernels, there = plans or self.plans, self.executor.kernels, []
+        if not self.order.cluster:  # its workers have data of their own
+            there = [f"data: {portable(text)}" for text in data.to_download(planned for planned, _ in plans)]
+        announce(self.catalog, plans, self.slots, kernels, self.console, self.results, there, whole, rows)
 
     def _supply(self) -> None:
         """Bring the data. Runs whose data set cannot be had compute on generated data instead."""

@@ -59,7 +59,7 @@ def test_environment_that_is_there_is_shared_and_stays(inside):
     assert done.returncode == 0 and "environments/test/: shared with the rows that it has" in done.stdout, done.stderr
     assert {file.name: file.read_text() for file in folder.iterdir()} == before
     assert inside.path("one").read_text() == inside.path("good").read_text().replace('"# good"', '"# one"', 1)
-    assert [line for line in done.stdout.splitlines() if line.startswith("  5. uv run run_all.py check one: ")]
+    assert [line for line in done.stdout.splitlines() if line.startswith("  5. python3 run_all.py check one: ")]
     assert "the same versions" not in done.stdout
     again = inside.call("new", "one", own_python=False)
     assert again.returncode == 2 and "the name one is taken" in one_line(again.stderr)

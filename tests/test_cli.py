@@ -1,5 +1,6 @@
 """The command line: names, bad input, data that is not there, what is told before a batch."""
 
+import re
 import shutil
 import subprocess
 import sys
@@ -21,7 +22,7 @@ from tests.standin import ROOT, TASK, one_line
 
 KNOWN = catalog.load()
 # Commands that measure nothing; every other command needs the checkout for itself
-BESIDE_A_RUNNER = {"list", "doctor", "report", "lab", "site", "compare", "watch", "data"}
+BESIDE_A_RUNNER = {"test", "list", "doctor", "report", "lab", "site", "compare", "watch", "data"}
 
 
 def commands(group=None, *path: str) -> list[tuple[str, ...]]:
@@ -93,14 +94,6 @@ def test_interpreter_without_ipykernel(standin, tmp_path):
     assert "has no ipykernel: install it there" in one_line(done.stderr)
 
 
-def test_python_without_the_runners_packages(tmp_path):
-    bare = tmp_path / "bare"
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(bare)], check=True)
-    done = subprocess.run([str(bare / "bin" / "python"), "run_all.py"], cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 1
-    assert "start it as: python3 -m pip install uv && python3 -m uv run run_all.py" in one_line(done.stderr)
-
-
 def test_data_folder_without_the_data_is_told_before_anything_else(inside, tmp_path):
     empty = tmp_path / "empty"
     empty.mkdir()
@@ -166,23 +159,79 @@ def test_list(inside):
     assert listed.returncode == 0 and f"good[slow]  test         given: {sys.executable}" in listed.stdout
 
 
-def test_bare_command_says_first_how_to_run_less_and_what_is_installed(inside, tmp_path):
-    """It ends before the first run, for want of data."""
+def test_bare_command_says_first_where_results_go_and_how_much_it_is(inside, tmp_path):
+    """It is stopped before the first run, for want of data."""
     for name, sizes in (("small", (0.5, 0.25)), ("large", (4, 1.5))):
         disk, download = sizes
         inside.environment(name, "3.11", "", disk_gb=disk, download_gb=download)
     inside.catalog(inside.entry("good", "small") + inside.entry("raises", "large"))
     nowhere = {"XDG_CACHE_HOME": str(tmp_path), "ROSETTA_DATA": "", "https_proxy": "http://127.0.0.1:9"}
-    done = inside.call(own_python=False, **nowhere)
-    first, *_, last = done.stdout.splitlines()
-    assert first.startswith("To run less: name rows (run_all.py run ")
-    assert all(part in first for part in ("--task", "--preset smoke", "Ctrl-C", "run_all.py resume"))
-    assert last == (
-        "2 runs, about 2 s; before, 2 environments will be installed (large, small): 4.5 GB of disk, 1.8 GB to download"
+    done = inside.call("run", "--data", "real", own_python=False, **nowhere)
+    first, second, *_, last = done.stdout.splitlines()
+    assert first == "results: ./runs/results.md, from the first run's end on"
+    assert second == (
+        "2 runs, about 2:42 min, of which about 2:40 min to install 2 environments: 4.5 GB of disk, 1.8 GB to download"
     )
+    assert all(part in last for part in ("run_all.py run good raises", "--preset smoke", "Ctrl-C", "run_all.py resume"))
     assert done.returncode == 2 and "--data-dir" in one_line(done.stderr)
-    named = inside.call("run", "good", own_python=False, **nowhere)
-    assert "To run less" not in named.stdout and "an environment will be installed (small)" in named.stdout
+    named = inside.call("run", "good", "--data", "real", own_python=False, **nowhere)
+    assert "To run less" not in named.stdout and "to install the environment small: 0.5 GB" in named.stdout
+
+
+def test_plan_is_shown_and_nothing_is_done(inside, tmp_path):
+    arguments = "run", "--preset", "smoke", "--plan", "--out", str(inside.out)
+    done = inside.call(*arguments, XDG_CACHE_HOME=str(tmp_path), ROSETTA_DATA="")
+    assert done.returncode == 0 and not done.stderr and not inside.out.exists() and not list(tmp_path.rglob("*.bin"))
+    assert "10 runs" not in done.stdout and "11 runs, about " in done.stdout and "would download" in done.stdout
+    assert re.search(r"^  Stand-in +11 +\S+ \S+  smoke: 1 epoch of 640, batch 64, tested on 100$", done.stdout, re.MULTILINE)
+    assert re.search(r"^  test +11 +\S+ \S+  ready$", done.stdout, re.MULTILINE) and "  good " not in done.stdout
+    rows = inside.call(*arguments, "--rows", ROSETTA_DATA="synthetic")
+    assert re.search(r"^  good +smoke  1 epoch of 640, .*, synthetic data, about 1 s$", rows.stdout, re.MULTILINE)
+    alone = inside.call("run", "--rows")
+    assert alone.returncode == 2 and "--rows goes with --plan" in one_line(alone.stderr)
+
+
+def test_plan_of_everything_fits_a_screen(capsys):
+    rows = KNOWN.to_run([], every=True)
+    plans = [(planned, 1.0) for planned in plan.make(KNOWN, rows, "quick", {}, gpu=False, synthetic=True)]
+    slots = devices.timed(gpus="none", threads=1)
+    announce(KNOWN, plans, slots, Kernels(), Console(), ROOT / "runs", ["data: one", "data: two"], whole=True)
+    assert len(capsys.readouterr().out.splitlines()) <= 25
+
+
+@pytest.mark.parametrize(
+    "names, options, tasks",
+    [
+        ([], {}, {"cifar10_cnn"}),
+        (["pytorch", "flax"], {}, {"cifar10_cnn"}),
+        (["pytorch", "imdb_gru/flax"], {}, {"cifar10_cnn", "imdb_gru"}),
+        (["pytorch"], {"tasks": ["networks", "imdb_gru"]}, {"networks", "imdb_gru"}),
+        ([], {"tasks": ["networks", "imdb_gru"]}, {"networks", "imdb_gru"}),
+        (["pytorch"], {"every": True}, set(KNOWN.tasks)),
+        ([], {"every": True}, set(KNOWN.tasks)),
+    ],
+)
+def test_rows_are_of_the_main_task_unless_more_is_asked_for(names, options, tasks):
+    rows = KNOWN.to_run(names, **options)
+    assert {row.task for row in rows} == tasks and rows[0].task == ("cifar10_cnn" if "cifar10_cnn" in tasks else "imdb_gru")
+    assert {row.framework for row in rows} >= {"pytorch"}
+    if "pytorch" in names:
+        assert {row.name for row in rows} <= {"pytorch", "flax"}
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        ((TASK,), f"{TASK} is a task: run_all.py run --task {TASK}"),
+        (("--task", TASK, "--all-tasks"), "--all-tasks names every task: leave out --task"),
+        (("--data", "fake"), "--data takes real, not fake; --data-dir names a folder"),
+        (("--data", "real", "--synthetic"), "--data real and synthetic data (--synthetic, or ROSETTA_DATA) contradict"),
+        (("--preset", "epoch"), f"{TASK} has no preset epoch: it has full, quick, smoke"),
+    ],
+)
+def test_what_contradicts_itself_is_one_line(inside, arguments, message):
+    done = inside.call("run", *arguments, own_python=False)
+    assert done.returncode == 2 and one_line(done.stderr).startswith(f"run_all.py: {message}")
 
 
 @pytest.mark.parametrize("task", KNOWN.tasks)
@@ -213,9 +262,9 @@ def test_pictures_are_written_or_a_line_says_why_not(inside, tmp_path):
 def test_rows_that_a_batch_leaves_out_are_of_its_tasks(capsys):
     row = KNOWN.select(["pytorch"], "imdb_gru")[0]
     plans = [(planned, 1.0) for planned in plan.make(KNOWN, [row], "smoke", {}, gpu=False, synthetic=True)]
-    announce(KNOWN, plans, devices.timed(gpus="none", threads=1), Kernels(), Console(), whole=True)
+    announce(KNOWN, plans, devices.timed(gpus="none", threads=1), Kernels(), Console(), ROOT / "runs", whole=True)
     (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("left out")]
-    assert "imdb_gru/pytorch[graphs]" in line and "cifar10_cnn" not in line
+    assert line.endswith(": pytorch[graphs], pytorch[tf32], pytorch[bf16]")
 
 
 def test_site_says_where_it_begins(tmp_path, monkeypatch, capsys):

@@ -53,7 +53,7 @@ def test_a_batch_on_two_workers(run, inside):
     done, found = run(2, "good", "raises")
     assert (done.returncode, done.stderr) == (1, "")
     lines = done.stdout.splitlines()
-    assert lines[3] == "2 runs, 2 at a time, about 1 s"
+    assert lines[1] == "2 runs, 2 at a time, about 1 s"
     assert any(line.startswith(f"[1/2] good on {HOST}: ok  50.00 %") for line in lines)
     assert lines[-1].startswith("1 of 2 runs ok; table:")
     good, raises = found["good"], found["raises"]

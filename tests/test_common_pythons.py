@@ -10,7 +10,7 @@ import pytest
 from uv import find_uv_bin
 
 ROOT = Path(__file__).resolve().parent.parent
-REQUIRED_IN_CI = {"3.6", "3.9", "3.11", "3.13"}
+REQUIRED = {"3.6", "3.9", "3.11", "3.13"}
 PINS = {
     "3.6": ("numpy==1.19.5", "pytest==7.0.1"),
     "3.7": ("numpy==1.21.6", "pytest==7.4.4"),
@@ -36,7 +36,7 @@ def tested():
 @pytest.mark.parametrize("version", PINS)
 def test_common_runs_on(version, tested, missing):
     if not tested[version].result():
-        refuse = missing if version in REQUIRED_IN_CI else pytest.skip
+        refuse = missing if version in REQUIRED else pytest.skip
         refuse(f"no Python {version} on this machine")
 
 

@@ -60,7 +60,7 @@ def test_run_on_a_box_without_a_build_for_its_card(box, standin):
 def test_run_on_a_box_with_a_build(box, standin):
     done = box(NEW, ["H200"], "run", "--preset", "smoke", "--synthetic", "--out", str(standin.out), own_python=False)
     assert "builds for the GPU: test (cuda13)" in done.stdout
-    assert "an environment will be installed (test (cuda13)): 5.2 GB of disk, 2.8 GB to download" in done.stdout
+    assert "to install the environment test (cuda13): 5.2 GB of disk, 2.8 GB to download" in done.stdout
     assert "  good " in done.stdout.partition("builds for the GPU")[0]
 
 

@@ -14,22 +14,18 @@ from rosetta.terminal import Console
 from tests.test_known_run import GIVEN, Interpreter, play
 
 ORDER = Order(rows=["cifar10_cnn/pytorch"], named=True, preset="quick", overrides=GIVEN, seeds=2, gpus="1", threads=4)
-ROW = "cifar10_cnn/pytorch"  # as the runner names it
+ROW, TITLE = "cifar10_cnn/pytorch", "pytorch"  # the row, and its title in a batch of one task
 COLUMN = "quick,batchsize=50,epochs=3,n_train=5000,target_accuracy=0.5,threads=4"
-STEPS = (
-    "preparing",
-    "starting",
-    *(f"epoch {epoch}/3  loss {loss}" for epoch, loss in enumerate(("2.0000", "1.5000", "1.2500"), 1)),
-)
 RUNS = [
     f"[{number}/2] {row}: {step}  (0 s)"
-    for number, row in ((1, ROW), (2, f"{ROW} seed 1"))
-    for step in (*STEPS, "ok  75.00 %")
+    for number, row in ((1, TITLE), (2, f"{TITLE} seed 1"))
+    for step in ("starting", "ok  learns")
 ]
+RESULTS = "results: {}/results.md, from the first run's end on"
 ANNOUNCED = [
+    "2 runs, about 1:25 min",
     "the processor, 8 cores, GPU 1: NVIDIA H200; results as nvidia-h200",
     f"  {ROW}, 2 seeds quick  3 epochs of 5,000, batch 50, tested on 10,000, about 42 s each",
-    "2 runs, about 1:25 min",
 ]
 
 
@@ -40,7 +36,7 @@ def known(monkeypatch):
     interpreter = Interpreter()
     monkeypatch.setattr(kernels, "chosen", lambda python, build: interpreter)
     monkeypatch.setattr(machine, "cpu", lambda: "the processor")
-    monkeypatch.setattr(data, "locate", lambda dataset, folder=None: None)
+    monkeypatch.setattr(data, "locate", lambda dataset, folder=None, fetch=True: None)
     monkeypatch.setattr(journal, "time", SimpleNamespace(monotonic=lambda: 0.0))
     return interpreter
 
@@ -60,7 +56,8 @@ def raising(error: Exception):
 
 def test_batch_and_what_resume_makes_of_it(known, said, tmp_path, monkeypatch):
     assert running.run(ORDER, tmp_path) == 0
-    (*_,) = lines = said()
+    first, *lines = said()
+    assert first == RESULTS.format(tmp_path)
     assert lines[3:] == [*RUNS, f"2 of 2 runs ok; table: {tmp_path}/results.md"]
     (folder,) = (tmp_path / ".batches").iterdir()
     assert journal.read_order(folder) == ORDER and sorted(file.name for file in folder.iterdir()) == [
@@ -74,12 +71,12 @@ def test_batch_and_what_resume_makes_of_it(known, said, tmp_path, monkeypatch):
         (line.row, line.state, line.where, line.part, line.note, line.result, line.took_s, line.error)
         for line in status.lines
     }
-    assert shown == {(row, "ok", "GPU 1", "epoch 3/3", "", "75.00 %", 0.0, None) for row in (ROW, f"{ROW} seed 1")}
+    assert shown == {(row, "ok", "GPU 1", "epoch 3/3", "", "learns", 0.0, None) for row in (TITLE, f"{TITLE} seed 1")}
     Console(width=200).print(screen.table(status, 40))
     assert [line.rstrip() for line in said()] == [
-        "row                         state         at   result  elapsed  of",
-        f"{ROW}         ok     epoch 3/3  75.00 %      0 s",
-        f"{ROW} seed 1  ok     epoch 3/3  75.00 %      0 s",
+        "row             state         at  result  elapsed  of",
+        f"{TITLE}         ok     epoch 3/3  learns      0 s",
+        f"{TITLE} seed 1  ok     epoch 3/3  learns      0 s",
         f"batch {folder.name}: 2 of 2 done",
     ]
     kept = dict(records.read_all(tmp_path))
@@ -96,8 +93,8 @@ def test_batch_and_what_resume_makes_of_it(known, said, tmp_path, monkeypatch):
     assert said() == [f"batch {folder.name}: all 2 runs are finished; --fresh runs them again"]
     (place / "pytorch.json").unlink()
     assert running.resume(folder.name, tmp_path, fresh=False) == 0
-    one = ANNOUNCED[1].replace(", 2 seeds", " ").replace(" each", "")
-    some = [ANNOUNCED[0], one, "1 run, about 42 s", *RUNS[: len(RUNS) // 2]]
+    one = ANNOUNCED[2].replace(", 2 seeds", " ").replace(" each", "")
+    some = [RESULTS.format(tmp_path), "1 run, about 42 s", ANNOUNCED[1], one, *RUNS[: len(RUNS) // 2]]
     assert said() == [
         f"batch {folder.name}: 1 of 2 runs are finished",
         *some,
@@ -109,6 +106,7 @@ def test_batch_and_what_resume_makes_of_it(known, said, tmp_path, monkeypatch):
         assert running.resume("last", tmp_path, fresh=anew) == 0
         assert said() == [
             f"batch {folder.name}: 0 of 2 runs are finished",
+            RESULTS.format(tmp_path),
             *ANNOUNCED,
             *RUNS,
             f"2 of 2 runs ok; table: {tmp_path}/results.md",
@@ -147,11 +145,36 @@ def test_whatever_went_wrong_is_in_the_exit_code(known, said, tmp_path, monkeypa
     assert said()[-2:] == [f"{ROW}: failed: no disk", f"0 of 1 runs ok; table: {tmp_path}/failed/results.md"]
 
 
-def test_a_batch_in_which_nothing_can_run_leaves_nothing(known, tmp_path, monkeypatch):
+def test_a_batch_whose_data_cannot_be_had_computes_on_generated_data(known, said, tmp_path, monkeypatch):
+    """It says so once, and resume takes the real data when they are there."""
+    one = ORDER.model_copy(update={"seeds": 1})
+    with monkeypatch.context() as offline:
+        offline.setattr(data, "locate", raising(data.Unreachable("cannot download it")))
+        with pytest.raises(RosettaError, match="^cannot download it$"):
+            running.run(one.model_copy(update={"data": "real"}), tmp_path)
+        assert not (tmp_path / ".batches").exists() and said()
+        assert running.run(one, tmp_path) == 0
+        assert [line for line in said() if "download it" in line or "SYNTHETIC" in line] == [
+            "data: cannot download it",
+            "cannot download it",
+            "So 1 run computes on generated data, marked SYNTHETIC wherever a figure appears. run_all.py resume takes the real "
+            "data once they are there; --data real stops here instead.",
+        ]
+        ((_, record),) = records.read_all(tmp_path)
+        assert record.params["SYNTHETIC"]
+        assert running.resume("last", tmp_path, fresh=False) == 0
+        assert "all 1 runs are finished" in said()[-1]
+    assert running.resume("last", tmp_path, fresh=False) == 0
+    assert "0 of 1 runs are finished" in said()[0]
+    ((_, record),) = records.read_all(tmp_path)
+    assert "SYNTHETIC" not in record.params
+
+
+def test_a_folder_without_its_data_ends_the_batch(known, tmp_path, monkeypatch):
     monkeypatch.setattr(data, "locate", raising(RosettaError("no data")))
     with pytest.raises(RosettaError, match="no data"):
         running.run(ORDER, tmp_path)
-    assert not list((tmp_path / ".batches").iterdir())
+    assert not (tmp_path / ".batches").exists()
 
 
 REFUSED = [

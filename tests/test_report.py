@@ -106,7 +106,7 @@ def test_committed_pages_are_what_report_writes(reported, proofs):
     wrong = [
         file.relative_to(ROOT).as_posix() for file, text in made.items() if file.read_text(encoding="utf-8") != text
     ]
-    assert made and not wrong, "make them anew: uv run run_all.py report"
+    assert made and not wrong, "make them anew: python3 run_all.py report"
 
 
 def test_no_page_and_no_block_is_left_out(reported):

@@ -108,7 +108,7 @@ def _write_places(name: str, environment: str, model: Row) -> tuple[list[str], l
         f"environments/{environment}/requirements.in: name the package of {name} there, if it is not there yet."
         + ("" if shared else LIKEWISE.format(other=model.environment)),
         f"{CATALOG.name}: in [frameworks.{name}] write title, released and homepage, and the modules that it imports.",
-        f"uv run run_all.py env {environment} --lock: this resolves, installs and imports the packages.",
+        f"python3 run_all.py env {environment} --lock: this resolves, installs and imports the packages.",
     ]
 
 
@@ -131,7 +131,7 @@ def _last_steps(row: str, notebook: Path, model: Row) -> list[str]:
     return [
         f"{from_root(notebook)}: rewrite each cell and the text above it. Keep the headings and the tags. The concepts in a "
         f"cell's metadata name lines of {model.title}: name your own.",
-        f"uv run run_all.py check {row}: this explains the first mistake, until there is none.",
-        f"uv run run_all.py verify {row} --out results: this keeps the proof.",
-        "uv run run_all.py report: this renews the generated pages. Then commit all of it.",
+        f"python3 run_all.py check {row}: this explains the first mistake, until there is none.",
+        f"python3 run_all.py verify {row} --out results: this keeps the proof.",
+        "python3 run_all.py report: this renews the generated pages. Then commit all of it.",
     ]

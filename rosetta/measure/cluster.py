@@ -102,7 +102,7 @@ def _started(checkout: Path, workers: int) -> Iterator[str]:
     with subprocess.Popen(command, cwd=checkout, env=WITHOUT_GPU, **pipes) as process:
         address = process.stdout.readline().strip()
         if not address:
-            raise RosettaError("no cluster has started: uv run --extra cluster run_all.py measure cluster")
+            raise RosettaError("no cluster has started: python3 run_all.py measure cluster")
         try:
             yield address
         finally:

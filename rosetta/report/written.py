@@ -1,10 +1,9 @@
 """Tables in pages that are written by hand. The name of a block says what stands in it:
 
 ``fastest 10 MACHINE/TASK/COLUMN``: the rows of a column that took least; ``rows MACHINE/TASK/COLUMN ROW ...``: these rows;
-``frameworks``: all of them; ``environments``: what each holds and takes; ``builds``: the same of their builds for GPUs; ``choices``: which of these a card gets.
+``main``: the rows of the main task; ``environments``: what each holds and takes; ``builds``: the same of their builds for GPUs; ``choices``: which of these a card gets.
 """
 
-import textwrap
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -46,8 +45,8 @@ def make(catalog: Catalog) -> dict[Path, str]:
 
 def _table(name: str, catalog: Catalog, columns: Columns, base: Path) -> str:
     match name.split():
-        case ["frameworks"]:
-            return _frameworks(catalog)
+        case ["main"]:
+            return _main(catalog, base)
         case ["environments"]:
             return _environments(catalog)
         case ["builds"]:
@@ -76,15 +75,15 @@ def _rows(columns: Columns, folder: str, fastest: int | None, names: list[str], 
     return "\n\n".join([about, render(table, RESULTS, base), *sources])
 
 
-def _frameworks(catalog: Catalog) -> str:
-    """Their titles: those that are developed, and those that have ended."""
-    there = [catalog.frameworks[key] for key in dict.fromkeys(row.framework for row in catalog.rows())]
-    groups = {
-        "of today": [each for each in there if not each.retired],
-        "ended": [each for each in there if each.retired],
-    }
-    lines = [f"- {name}: {', '.join(markdown.escape(each.title) for each in group)}" for name, group in groups.items()]
-    return "\n".join(textwrap.fill(line, markdown.WIDTH, subsequent_indent="  ") for line in lines)
+def _main(catalog: Catalog, base: Path) -> str:
+    """The rows of the main task that need no GPU: how each is named on the command line, and its framework's years."""
+    body = []
+    for row in catalog.rows(catalog.main):
+        framework = catalog.frameworks[row.framework]
+        if row.facts.gpu_only is None:
+            notebook = f"[{markdown.escape(row.title)}]({markdown.address(row.notebook, base)})"
+            body.append([notebook, f"`{row.name}`", f"{framework.released}-{framework.retired or ''}"])
+    return markdown.table(["framework", "row", "years"], body, [False, False, False])
 
 
 def _environments(catalog: Catalog) -> str:

@@ -266,8 +266,13 @@ class Environment:
         for title, step in steps.items():
             tell(title)
             if installer.run(step, self.folder, log, tell, without=CPU_ONLY if self.build else ()):
-                why = installer.reason(log.read_text(encoding="utf-8", errors="replace"))
-                raise RosettaError(f"environment {self.title} could not be made: {portable(why)}")
+                why = portable(installer.reason(log.read_text(encoding="utf-8", errors="replace")))
+                if step[1] == "venv" and interpreters.find(version) is None:
+                    raise Unavailable(
+                        f"environment {self.title} needs Python {version}, which is not on this machine, and uv could not download it: "
+                        f"install it with pyenv or conda ({why})"
+                    )
+                raise RosettaError(f"environment {self.title} could not be made: {why}")
         for program, package in brought.items():
             script = self.python.parent / program
             module = package.partition("==")[0]

@@ -51,6 +51,7 @@ class Kernels:
 
     def __init__(self, given: dict[str, Path] | None = None, builds: dict[str, str] | None = None, here: bool = True):
         self.given, self.builds = given or {}, builds or {}
+        self._lacking: dict[str, Unavailable] = {}  # environments that this machine cannot have, as was found when they were made
         for name, python in self.given.items():
             if name != ALL:
                 environments.load(name)
@@ -120,7 +121,13 @@ class Kernels:
                     f"{reason}. On the CPU: run_all.py run {shlex.quote(row.full_name)} --gpus none. "
                     f"With another interpreter: --python {row.environment}=PATH"
                 ) from None
-            loaded.provision(log, tell)
+            if loaded.title in self._lacking:  # every row would wait for the same download again
+                raise self._lacking[loaded.title]
+            try:
+                loaded.provision(log, tell)
+            except Unavailable as reason:
+                self._lacking[loaded.title] = reason
+                raise
             # A provisioned environment holds all it needs: what the user's shell adds to Python stays out
             own = {"PYTHONPATH": "", "PYTHONNOUSERSITE": "1"}
             python = loaded.python

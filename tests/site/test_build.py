@@ -59,7 +59,7 @@ def test_committed_pictures_are_those_of_the_records(site):
         {file.name: re.sub(r"\bp[0-9a-f]{10}\b", "", file.read_text()) for file in (of / "pictures").glob("*.svg")}
         for of in (RESULTS, site)
     )
-    assert committed == drawn, "draw them anew: uv run --extra site run_all.py report --pictures"
+    assert committed == drawn, "draw them anew: python3 run_all.py report --pictures"
 
 
 def test_hundred_frameworks(checkout, standin, browser):
