@@ -53,9 +53,10 @@ def announce(
     for line in _besides(catalog, due, skipped, environments, on_gpu=any(slot.on_gpu for slot in slots), whole=whole):
         console.say(line)
     if whole:
-        some = dict.fromkeys(shlex.quote(planned.row.name) for planned, _ in due or ordered)
+        plain_first = sorted((planned.row for planned, _ in due or ordered), key=lambda row: row.variant is not None)
+        some = list(dict.fromkeys(shlex.quote(row.name) for row in plain_first))[:2]
         console.say(
-            f"To run less, name rows (run_all.py run {' '.join(list(some)[:2])}) or use --preset smoke; --plan --rows lists all rows "
+            f"To run less, name rows (run_all.py run {' '.join(some)}) or use --preset smoke; --plan --rows lists all rows "
             "and runs none. Ctrl-C stops: what is finished is kept, and run_all.py resume goes on."
         )
 
@@ -151,7 +152,8 @@ def _besides(
 ) -> Iterator[str]:
     """Which rows do less or nothing, and why; which builds compute on the GPU."""
 
-    tasks = dict.fromkeys(planned.row.task for planned, _ in due)
+    rows = [planned.row for planned, _ in due] + [row for rows in skipped.values() for row in rows]
+    tasks = dict.fromkeys(row.task for row in rows)
 
     def names(rows: Iterable[Row]) -> str:
         return ", ".join(dict.fromkeys(row.name if len(tasks) == 1 else row.full_name for row in rows))

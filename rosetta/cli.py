@@ -28,13 +28,13 @@ from rosetta.options import (
     OutOption,
     PresetOption,
     PythonOption,
+    RealOption,
     RepositoryOption,
     RunNames,
     SeedOption,
     SetOption,
     ShownOption,
     SyntheticOption,
-    RealOption,
     TaskOption,
     TasksOption,
     TestOption,
@@ -96,7 +96,9 @@ def run(
         typer.Option(min=1, help="Runs at a time, of --preset smoke alone: timed runs never share a device."),
     ] = None,
     cluster: ClusterOption = None,
-    plan: Annotated[bool, typer.Option("--plan", help="Tell what would run, and how long it takes; run nothing.")] = False,
+    plan: Annotated[
+        bool, typer.Option("--plan", help="Tell what would run, and how long it takes; run nothing.")
+    ] = False,
     rows: Annotated[bool, typer.Option("--rows", help="With --plan: a line for each row.")] = False,
 ) -> None:
     """Run notebooks, one child process each, and write records and tables: those of the main task where nothing is named."""

@@ -17,8 +17,10 @@ def locate(dataset: str, folder: Path | None = None, fetch: bool = True) -> Path
 
     Raises RosettaError; Unreachable where no folder was given and the data could not be downloaded.
     """
-    from common.data import DataError  # here, because it brings NumPy, which most commands do without
-    from common.data import download
+    from common.data import (
+        DataError,  # here, because it brings NumPy, which most commands do without
+        download,
+    )
 
     try:
         return Path(importlib.import_module(f"common.data.{dataset}").locate(folder, fetch=fetch))

@@ -130,7 +130,9 @@ ClusterOption = Annotated[
 ]
 PresetOption = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="smoke, quick, epoch or full; full where there is a GPU, quick where there is none."),
+    typer.Option(
+        metavar="NAME", help="smoke, quick, epoch or full; full where there is a GPU, quick where there is none."
+    ),
 ]
 EpochsOption = Annotated[int | None, typer.Option(min=1, help="Training epochs, instead of the preset's.")]
 TrainOption = Annotated[int | None, typer.Option(min=1, help="Training examples, instead of the preset's.")]

@@ -219,6 +219,8 @@ class Task(Strict):
 
     def verdict(self, quantity: Quantity, runs: list) -> Verdict | None:
         """What is said of these records in place of a figure that means nothing yet."""
+        if self.guessing is None or not self.kind.trains:
+            return None
         return self.kind.verdict(quantity, runs, self.constants(), self.guessing)
 
     def share(self, constants: dict[str, Any]) -> float:

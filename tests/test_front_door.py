@@ -55,19 +55,28 @@ def door(bare, tmp_path):
 def test_it_is_written_for_old_pythons_and_pins_uv_as_the_project_does():
     text = (ROOT / "run_all.py").read_text()
     ast.parse(text, feature_version=(3, 8))
-    imported = {alias.name for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Import) for alias in node.names}
+    imported = {
+        alias.name for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Import) for alias in node.names
+    }
     assert imported == {"os", "shutil", "subprocess", "sys"}
     (pinned,) = re.findall(r'^UV = "(.*?)"', text, re.MULTILINE)
     assert pinned in tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["uv"]["constraint-dependencies"]
 
 
 def test_uv_of_the_machine_makes_the_environment_and_what_the_shell_adds_stays_out(door):
-    variables = {"PYTHONPATH": "/nowhere", "VIRTUAL_ENV": "/none", "CONDA_PREFIX": "/conda", "REQUESTS_CA_BUNDLE": "/our.pem"}
+    variables = {
+        "PYTHONPATH": "/nowhere",
+        "VIRTUAL_ENV": "/none",
+        "CONDA_PREFIX": "/conda",
+        "REQUESTS_CA_BUNDLE": "/our.pem",
+    }
     done = door("list", "--task", "a b", uv=UV, **variables)
     assert done.returncode == 0 and done.stderr == "installing the runner's packages into .venv\n"
     assert done.stdout == f"{door.checkout}/run_all.py list --task a b\nstarted 1\n"
     called = (door.home / "called").read_text()
-    assert called.startswith(f"sync --project {door.checkout} --inexact --no-dev --extra site ") and "--python" in called
+    assert (
+        called.startswith(f"sync --project {door.checkout} --inexact --no-dev --extra site ") and "--python" in called
+    )
     environment = (door.home / "environment").read_text()
     assert not re.search("^(PYTHONPATH|VIRTUAL_ENV)=", environment, re.MULTILINE)
     assert "CONDA_PREFIX=/conda" in environment and "SSL_CERT_FILE=/our.pem" in environment
@@ -78,7 +87,9 @@ def test_uv_of_the_machine_makes_the_environment_and_what_the_shell_adds_stays_o
 
 
 def test_certificates_of_the_system_are_taken_where_those_of_uv_do_not_do(door):
-    strict = UV.replace("echo ", '[ "$UV_SYSTEM_CERTS" ] || { echo "error: invalid peer certificate"; exit 2; }\necho ', 1)
+    strict = UV.replace(
+        "echo ", '[ "$UV_SYSTEM_CERTS" ] || { echo "error: invalid peer certificate"; exit 2; }\necho ', 1
+    )
     done = door("list", uv=strict)
     assert done.returncode == 0 and "started 1" in done.stdout
     assert "UV_SYSTEM_CERTS=1" in (door.home / "environment").read_text()
@@ -97,7 +108,14 @@ def test_certificates_of_the_system_are_taken_where_those_of_uv_do_not_do(door):
     ids=["uv fails", "a shim that leads nowhere", "no uv"],
 )
 def test_what_cannot_be_brought_is_one_line(door, uv, message):
-    done = door("list", uv=uv, PIP_INDEX_URL="http://127.0.0.1:9", PIP_RETRIES="0", PIP_FIND_LINKS="", PIP_CONFIG_FILE=os.devnull)
+    done = door(
+        "list",
+        uv=uv,
+        PIP_INDEX_URL="http://127.0.0.1:9",
+        PIP_RETRIES="0",
+        PIP_FIND_LINKS="",
+        PIP_CONFIG_FILE=os.devnull,
+    )
     assert done.returncode == 1 and done.stdout == ""
     assert done.stderr.splitlines()[-1].startswith(f"run_all.py: {message}"), done.stderr
     assert "Traceback" not in done.stderr
@@ -105,7 +123,9 @@ def test_what_cannot_be_brought_is_one_line(door, uv, message):
 
 def test_a_python_that_cannot_make_environments_is_told_what_to_install(door):
     """As Debian's, without python3-venv."""
-    (door.home / "venv.py").write_text("raise SystemExit('The virtual environment was not created: ensurepip is not available')")
+    (door.home / "venv.py").write_text(
+        "raise SystemExit('The virtual environment was not created: ensurepip is not available')"
+    )
     done = door("list")
     assert done.returncode == 1 and done.stdout == ""
     assert done.stderr.splitlines()[-1] == (

@@ -15,6 +15,7 @@ from rosetta.kinds import KINDS
 from rosetta.kinds.train import TrainMetrics
 from rosetta.measure.tables import Tables
 from rosetta.paths import RESULTS, ROOT
+from rosetta.plan import content
 from rosetta.records import Dataset, Gpu, Machine, Notebook, Point, Record
 from rosetta.report import experiments, pages, published, tables, written
 from rosetta.report.columns import TaskResults
@@ -52,7 +53,7 @@ def make(name="pytorch", variant=None, preset="quick", status="ok", synthetic=Fa
             "device": "cpu",
             "dataset": Dataset(name="DATA", synthetic=synthetic, sizes={"train": 5000, "test": 10000}),
             "versions": {"python": "3.11.7", "torch": "2.13.0"},
-            "params": {"EPOCHS": 2, "BATCHSIZE": 64, "N_TRAIN": 5000, "N_TEST": 10000},
+            "params": {"EPOCHS": 2, "BATCHSIZE": 64, "N_TRAIN": 50000, "N_TEST": 10000},
             "metrics": metrics,
         }
         | more
@@ -123,7 +124,7 @@ def test_overview_and_details(page):
     overview, details = line_of(page(make()), "PyTorch")
     assert "25.00 % | 12.3 s" in overview
     assert "torch 2.13.0, Python 3.11.7 | CPU | 25.00 % | 12.3 s | 7.0 s | 5.3 s | 943 |" in details
-    assert f"here/{TASK}/quick/pytorch.ipynb" in details and f"[record](here/{TASK}/quick/pytorch.json)" in details
+    assert f"here/{TASK}/quick/pytorch.ipynb" in details and f"[record, of an earlier notebook](here/{TASK}/quick/pytorch.json)" in details
 
 
 def test_every_row_is_listed_and_links_its_notebook(page):
@@ -229,7 +230,7 @@ def test_seeds_are_median_and_range(page):
     [
         {"notebook": Notebook(path="x.ipynb", sha256="1")},
         {"versions": {"python": "3.11.7", "torch": "2.14.0"}},
-        {"params": {"EPOCHS": 2, "BATCHSIZE": 32, "N_TRAIN": 5000, "N_TEST": 10000, "SEED": 0}},
+        {"params": {"EPOCHS": 2, "BATCHSIZE": 32, "N_TRAIN": 50000, "N_TEST": 10000, "SEED": 0}},
         {"threads": 1},
     ],
 )
@@ -238,6 +239,43 @@ def test_only_the_newest_experiment_counts(page, change):
     newest = older[0].model_copy(update={"started": datetime(2026, 11, 22, tzinfo=UTC)} | change)
     assert experiments.current([*older[1:], newest]) == [newest]
     assert "10.00 % | 12.3 s" in line_of(page(*older[1:], newest), "PyTorch")[0]
+
+
+@pytest.mark.parametrize(
+    "n_train, accuracy, said",
+    [
+        (640, 0.08, "too short"),
+        (5000, 0.2, "learns"),
+        (5000, 0.1091, "learns"),
+        (5000, 0.1089, "**guesses**"),  # 0.1 and three standard deviations of 10,000 guesses are 0.109
+        (25000, 0.45, "45.00 %"),
+    ],
+)
+def test_accuracy_is_shown_where_the_whole_training_set_was_seen(page, n_train, accuracy, said):
+    (run,) = seeds(accuracy)
+    run.params["N_TRAIN"] = n_train
+    for line in line_of(page(run), "PyTorch"):
+        assert f"| {said} |" in line
+
+
+def test_headline_is_of_the_first_column_with_and_without_a_gpu(page):
+    gpu = HERE.model_copy(update={"name": "box", "gpus": [Gpu(name="G", memory=2**33, driver="1", cuda="13")]})
+    runs = [make(name, preset=preset) for name in ("pytorch", "flax") for preset in ("full", "epoch")]
+    for number, run in enumerate(runs):
+        run.metrics.accuracy = 0.4 + number / 100
+    text = page(*runs, make(preset="full", machine=gpu), make("flax", preset="full", machine=gpu))
+    assert "\n\n2 implementations, one network: 25.00 to 25.00 % accuracy (box, full).\n\n" in text
+    assert "\n\n2 implementations, one network: 41.00 to 43.00 % accuracy (here, epoch).\n\n" in text
+    headings = next(line for line in text.splitlines() if line.startswith("| framework |"))
+    assert [name for name in ("box, full", "here, epoch", "here, full") if name in headings] == re.findall(
+        r"(\w+, \w+): accuracy", headings
+    ), "on a CPU an epoch comes first"
+
+
+def test_page_says_where_a_copy_is_of_an_earlier_notebook(page):
+    today = Notebook(path="x.ipynb", sha256=content(CATALOG.select(["flax"], TASK)[0].notebook), executed="flax.ipynb")
+    text = page(make(), make("flax", notebook=today)).partition("## here, quick")[2]
+    assert ", of an earlier notebook](" in line_of(text, "PyTorch")[0] and "| [record](" in line_of(text, "Flax")[0]
 
 
 def test_machine_preset_and_kind_of_data_are_never_mixed(page):
@@ -277,7 +315,7 @@ def test_energy_where_there_is_any(page):
     some.metrics.energy_j, some.metrics.examples_per_j = 123456.0, 12.34
     text = page(some, make("flax"))
     assert "| energy | examples/J |" in text
-    assert "| 123 kJ | 12.3 | [record]" in line_of(text, "PyTorch")[1]
+    assert "| 123 kJ | 12.3 | [record" in line_of(text, "PyTorch")[1]
     assert "|  |  | [record]" in line_of(text, "Flax")[1]
 
 

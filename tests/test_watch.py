@@ -11,7 +11,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from rosetta import files, lock
+from rosetta import catalog, files, lock
 from rosetta.batch import journal
 from rosetta.batch.journal import Journal, Line, Status, is_alive, read_status
 from rosetta.paths import RESULTS
@@ -192,7 +192,7 @@ def test_clock_that_is_set_back_changes_no_duration(tmp_path, monkeypatch):
     (line,) = kept.status.lines
     kept.begin(0, "")
     assert 0 <= line.elapsed_s < 60
-    kept.end(0, record)
+    kept.end(0, record, catalog.load().task(record.task))
     kept.close()
     (line,) = read_status(tmp_path).lines
     assert line.ended < line.started and 0 <= line.elapsed_s < 60

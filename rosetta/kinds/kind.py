@@ -189,10 +189,10 @@ class Kind(ABC):
         """Fill in what follows from what the notebook reported. marked_j: energy from its first to its last progress line."""
         return None
 
-    def verdict(self, quantity: Quantity, runs, constants: dict[str, Any], guessing: float | None) -> Verdict | None:
+    def verdict(self, quantity: Quantity, runs, constants: dict[str, Any], guessing: float) -> Verdict | None:
         """What is said in place of a figure of runs that are too short for it to mean anything; None where it does.
 
-        constants: the task's own. guessing: what a guess reaches, of a task whose figure is a share.
+        constants: the task's own. guessing: the accuracy of a guess.
         """
         return None
 

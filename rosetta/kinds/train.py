@@ -163,14 +163,14 @@ class Train(Kind):
             "second step": metrics.epoch_s[1],
         }
 
-    def verdict(self, quantity: Quantity, runs, constants: dict[str, Any], guessing: float | None) -> Verdict | None:
+    def verdict(self, quantity: Quantity, runs, constants: dict[str, Any], guessing: float) -> Verdict | None:
         """An accuracy means something once a run has seen as many examples as the task's training set has.
 
         Of shorter runs it is known whether they learn: whether all of them do better than a guess, beyond chance.
         """
         accuracies = [run.metrics.accuracy for run in runs]
         seen = min(run.params["EPOCHS"] * run.params["N_TRAIN"] for run in runs) / constants["N_TRAIN"]
-        if quantity is not ACCURACY or guessing is None or seen >= 1 or None in accuracies:
+        if quantity is not ACCURACY or seen >= 1 or None in accuracies:
             return None
         if seen < LEAST_SEEN:
             return Verdict("too short", True)

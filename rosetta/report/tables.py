@@ -98,12 +98,13 @@ def details(results: TaskResults, column: Column) -> Table:
     for row in results.rows:
         runs = column.of(row)
         if runs:
-            earlier = "" if is_todays(row, runs[0]) else " (an earlier notebook)"
-            head = Cell(name(row) + earlier, to=Executed(runs[0]), framework=row.framework)
+            head = Cell(name(row), to=Executed(runs[0]), framework=row.framework)
             facts = [head, Cell(versions(runs[0])), Cell(device(runs[0]))]
             figures = [_figure(quantity, runs, results.task) for quantity in shown]
             figures += _gpu_facts(row, runs, results.task) if on_gpu else []
-            rows.append([*facts, *figures, Cell("record" if len(runs) == 1 else f"first of {len(runs)}", to=runs[0])])
+            which = "record" if len(runs) == 1 else f"first of {len(runs)}"
+            earlier = "" if is_todays(row, runs[0]) else ", of an earlier notebook"
+            rows.append([*facts, *figures, Cell(which + earlier, to=runs[0])])
     headings = ["framework", "versions", "device"]
     better = _better(shown, len(headings))
     headings += [*(quantity.heading for quantity in shown), *(GPU_FACTS if on_gpu else []), "record"]
