@@ -35,7 +35,7 @@ def _section(name: str, command) -> str:
     options = [parameter for parameter in command.params if parameter.param_type_name == "option"]
     given = [parameter.metavar or parameter.name.upper() for parameter in named]
     required = [_usage(option) for option in options if option.required]
-    usage = " ".join(["uv run run_all.py", name, *given, *required])
+    usage = " ".join(["python3 run_all.py", name, *given, *required])
     parts = [f"## {name}", wrapped(" ".join(command.help.split())), f"    {usage}"]
     lines = [[f"`{_usage(option)}`", escape(option.help or "")] for option in options]
     lines = [[f"`{one.metavar}`", escape(one.help)] for one in named if one.help and one.metavar] + lines
