@@ -210,10 +210,7 @@ def lab(
     folder: Annotated[
         Path | None,
         typer.Option(
-            "--in",
-            metavar="FOLDER",
-            help="Folder for the copies of the notebooks; lab when not given. One that is there stays as it is. "
-            "With the checkout (.) the notebooks themselves are opened.",
+            "--in", metavar="FOLDER", help="Folder of the copies, lab when not given; . opens the notebooks themselves."
         ),
     ] = None,
 ) -> None:
