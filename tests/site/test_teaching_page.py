@@ -11,7 +11,9 @@ from rosetta.paths import ROOT
 TEXT = (ROOT / "docs" / "teaching.md").read_text(encoding="utf-8")
 LESSONS = TEXT.split("\n## ")[2:]
 COMMANDS = re.findall(
-    r"^    \.venv/bin/python -c '\n([^']*)'\n(?:(?!\*\*Exercise).)*?\*Answer\*: `([^`]+)`", TEXT, re.DOTALL | re.MULTILINE
+    r"^    \.venv/bin/python -c '\n([^']*)'\n(?:(?!\*\*Exercise).)*?\*Answer\*: `([^`]+)`",
+    TEXT,
+    re.DOTALL | re.MULTILINE,
 )
 
 
