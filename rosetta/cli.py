@@ -235,15 +235,21 @@ def lab(
         bool, typer.Option("--allow-root", help="Also as root, as in a container; JupyterLab refuses that otherwise.")
     ] = False,
     synthetic: SyntheticOption = False,
+    folder: Annotated[
+        Path | None,
+        typer.Option(
+            "--in", metavar="FOLDER", help="Folder of the copies, lab when not given; . opens the notebooks themselves."
+        ),
+    ] = None,
 ) -> None:
-    """Open JupyterLab with a kernel for every framework; makes the environments that they need."""
+    """Open copies of the notebooks in JupyterLab, each with its kernel; makes the environments that they need."""
     from rosetta import lab as work
     from rosetta.run import kernels
 
     given = kernels.chosen(python or [], build or [])
     options = [f"--port={port}"] if port else []
     options += ([] if browser else ["--no-browser"]) + (["--allow-root"] if allow_root else [])
-    raise typer.Exit(work.lab(names or [], task, given, options, synthetic))
+    raise typer.Exit(work.lab(names or [], task, given, options, synthetic, folder))
 
 
 @app.command()

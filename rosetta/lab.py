@@ -1,57 +1,99 @@
-"""What ``run_all.py lab`` does: JupyterLab with a kernel for every framework, each listed by its name."""
+"""What ``run_all.py lab`` does: JupyterLab on copies of the notebooks, each of which opens with its framework's kernel."""
 
+import json
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
 
-from rosetta import catalog
+from rosetta import catalog, files
 from rosetta.catalog import Row
 from rosetta.errors import RosettaError, Unavailable
-from rosetta.paths import DATA, ROOT, SYNTHETIC
+from rosetta.paths import DATA, NOTEBOOKS, ROOT, SYNTHETIC, from_root
 from rosetta.run import environments, machine
-from rosetta.run.kernels import Kernels, write_kernelspec
+from rosetta.run.kernels import Kernel, Kernels, write_kernelspec
 
 ENVIRONMENT = "lab"
-FOLDER = ROOT / ".jupyter"  # made anew each time; JUPYTER_PATH leads there
+KERNELS = ROOT / ".jupyter"  # made anew each time; JUPYTER_PATH leads there
+COPIES = ROOT / "lab"  # of the notebooks, unless another folder is named; git ignores it
+# Folders of the checkout that take no copies
+PARTS = ("common", "docs", "environments", "programs", "results", "rosetta", "tests")
+PAGE = re.compile(r"\]\((?!\w+:)([^)#\s]+\.md)")  # a link to a page of the project
 
 
-def lab(names: list[str], task: str | None, kernels: Kernels, arguments: list[str], synthetic: bool = False) -> int:
+def lab(
+    names: list[str],
+    task: str | None,
+    kernels: Kernels,
+    arguments: list[str],
+    synthetic: bool = False,
+    folder: Path | None = None,
+) -> int:
     """Make the environments that the rows and JupyterLab need, register their kernels, run JupyterLab until it ends; its exit code.
 
-    arguments: for JupyterLab. synthetic: notebooks get generated data, so no data set is needed. A row that this machine
-    cannot run is told and left out; raises RosettaError if none is left.
+    arguments: for JupyterLab. synthetic: notebooks get generated data, so no data set is needed. folder: where the copies
+    go; the checkout, or its ``notebooks/``, opens the notebooks themselves. A row that this machine cannot run is told
+    and left out; raises RosettaError if none is left, or where the folder cannot take copies.
     """
-    if os.pathsep in str(FOLDER):
+    if os.pathsep in str(ROOT):
         raise RosettaError(f"JupyterLab finds no kernels in a path with {os.pathsep!r}: move this checkout, {ROOT}")
-    rows = one_a_kernel(catalog.load().select(names, task))
-    registered = register(rows, kernels, FOLDER, {DATA: SYNTHETIC} if synthetic else {})
+    chosen = catalog.load().select(names, task)
+    opened = place(folder)
+    registered = register(one_a_kernel(chosen), kernels, KERNELS, {DATA: SYNTHETIC} if synthetic else {})
     if not registered:
         raise RosettaError("none of these rows can run on this machine")
-    print(f"kernels: {', '.join(registered)}; choose one by the name of the notebook's framework")
+    print(f"kernels: {', '.join(row.title for row in registered)}")
+    if opened == ROOT:
+        print("these are the checkout's own notebooks; choose each kernel by the name of its framework")
+    else:
+        copy(chosen, registered, opened)
     if synthetic:
         print("all of them get synthetic data")
     jupyter = environments.load(ENVIRONMENT)  # its own: what it brings would slow down the start of every run
-    jupyter.provision(FOLDER / "install.log")
-    command = [str(jupyter.python), "-m", "jupyterlab", f"--ServerApp.root_dir={ROOT}", *arguments]
-    path = os.pathsep.join(filter(None, (str(FOLDER), os.environ.get("JUPYTER_PATH"))))
+    jupyter.provision(KERNELS / "install.log")
+    command = [str(jupyter.python), "-m", "jupyterlab", f"--ServerApp.root_dir={opened}", *arguments]
+    path = os.pathsep.join(filter(None, (str(KERNELS), os.environ.get("JUPYTER_PATH"))))
     try:
-        return subprocess.call(command, cwd=ROOT, env=os.environ | {"JUPYTER_PATH": path})
+        return subprocess.call(command, cwd=opened, env=os.environ | {"JUPYTER_PATH": path})
     except KeyboardInterrupt:  # JupyterLab has had it too
         return 0
 
 
+def place(folder: Path | None) -> Path:
+    """The folder that JupyterLab opens, made ready for copies; ``ROOT`` if the checkout's own notebooks are meant."""
+    folder = Path(os.path.realpath(os.path.expanduser(folder or COPIES)))
+    if folder == ROOT or folder.is_relative_to(NOTEBOOKS):
+        return ROOT
+    if folder.is_relative_to(ROOT) and folder.relative_to(ROOT).parts[0] in PARTS:
+        raise RosettaError(f"--in {from_root(folder)} is a part of the project: name a folder of your own")
+    try:
+        (folder / NOTEBOOKS.name).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RosettaError(f"--in {folder} takes no copies: {error.strerror}; name another folder") from None
+    return folder
+
+
 def one_a_kernel(rows: list[Row]) -> list[Row]:
     """Of a framework's rows in the same environment the first: one kernel serves every task and variant."""
-    return list({(row.framework, row.environment): row for row in reversed(rows)}.values())[::-1]
+    return list({served(row): row for row in reversed(rows)}.values())[::-1]
 
 
-def register(rows: list[Row], kernels: Kernels, folder: Path, variables: dict[str, str]) -> list[str]:
-    """A kernelspec for each row, where ``folder`` is on JUPYTER_PATH; returns the titles of those that could be had.
+def served(row: Row) -> tuple[str, str]:
+    """What rows of one kernel share."""
+    return row.framework, row.environment
+
+
+def kernel_name(row: Row) -> str:
+    return f"rosetta-{row.stem}".lower()
+
+
+def register(rows: list[Row], kernels: Kernels, folder: Path, variables: dict[str, str]) -> list[Row]:
+    """A kernelspec for each row, where ``folder`` is on JUPYTER_PATH; returns the rows whose kernel could be had.
 
     variables: of the environment that notebooks see.
     """
-    titles = []
+    registered = []
     shutil.rmtree(folder, ignore_errors=True)  # what an earlier call has registered
     folder.mkdir()
     gpus = [device.gpu for device in machine.devices()[:1]]  # its notebooks take the first
@@ -62,6 +104,51 @@ def register(rows: list[Row], kernels: Kernels, folder: Path, variables: dict[st
         except Unavailable as reason:
             print(f"{row.title}: left out: {reason}")
             continue
-        write_kernelspec(folder, kernel, variables, name=f"rosetta-{row.stem}".lower(), title=row.title)
-        titles.append(row.title)
-    return titles
+        seen = {"PYTHONPATH": _with_common(kernel)} | variables
+        write_kernelspec(folder, kernel, seen, name=kernel_name(row), title=row.title)
+        registered.append(row)
+    return registered
+
+
+def _with_common(kernel: Kernel) -> str:
+    """PYTHONPATH for a notebook in any folder: from there, ``../..`` does not lead to ``common/``."""
+    before = kernel.variables.get("PYTHONPATH", os.environ.get("PYTHONPATH"))
+    return os.pathsep.join(filter(None, (str(ROOT), before)))
+
+
+def copy(rows: list[Row], registered: list[Row], folder: Path) -> None:
+    """The notebooks of the rows that have a kernel, and the pages that they link, in a folder of the same order.
+
+    A notebook opens with the kernel of its first row. What is there already is the user's and stays.
+    """
+    by_kernel = {served(row): row for row in registered}
+    first = {row.notebook: by_kernel[served(row)] for row in reversed(rows) if served(row) in by_kernel}
+    made, kept = 0, 0
+    for notebook in sorted(first):
+        row, content = first[notebook], json.loads(files.text(notebook))
+        kernel = {"display_name": row.title, "language": "python", "name": kernel_name(row)}
+        content["metadata"]["kernelspec"] = kernel
+        if _write(folder, notebook, json.dumps(content, indent=1, ensure_ascii=False) + "\n"):
+            made += 1
+        else:
+            kept += 1
+        for page in _linked(notebook, content):
+            _write(folder, page, files.text(page))
+    there = f" (already there, and left as they are: {kept})" if kept else ""
+    print(f"notebooks copied to {folder}: {made}{there}; each opens with its kernel")
+
+
+def _write(folder: Path, source: Path, text: str) -> bool:
+    """Write what a file of the checkout becomes in a folder; returns False where it is there."""
+    target = folder / source.relative_to(ROOT)
+    if os.path.lexists(target):
+        return False
+    files.write_atomically(target, text)
+    return True
+
+
+def _linked(notebook: Path, content: dict) -> list[Path]:
+    """The pages of the project that a notebook's texts link."""
+    texts = "\n".join("".join(cell["source"]) for cell in content["cells"] if cell["cell_type"] == "markdown")
+    pages = {(notebook.parent / link).resolve() for link in PAGE.findall(texts)}
+    return sorted(page for page in pages if page.is_relative_to(ROOT) and page.is_file())

@@ -9,15 +9,16 @@ import subprocess
 import sys
 import time
 import urllib.request
+from pathlib import Path
 
 import nbformat
 import pytest
 
 from rosetta import catalog
-from rosetta.lab import lab, one_a_kernel, register
+from rosetta.lab import copy, lab, one_a_kernel, place, register
 from rosetta.paths import ENVIRONMENTS, ROOT
 from rosetta.run.kernels import Kernels
-from tests.standin import TASK
+from tests.standin import TASK, one_line
 
 
 def test_a_kernel_for_each_framework_and_environment():
@@ -37,7 +38,7 @@ def test_rows_that_cannot_be_had_are_left_out(tmp_path, capsys, monkeypatch):
 
 
 def test_notebooks_get_synthetic_data_when_asked(tmp_path, monkeypatch):
-    monkeypatch.setattr("rosetta.lab.FOLDER", tmp_path / "kernels")
+    monkeypatch.setattr("rosetta.lab.KERNELS", tmp_path / "kernels")
     monkeypatch.setattr("rosetta.run.kernels._check_interpreter", lambda *_: None)
     monkeypatch.setattr("rosetta.run.environments.Environment.provision", lambda *_, **__: None)
     monkeypatch.setattr("rosetta.lab.subprocess.call", lambda *_, **__: 0)
@@ -45,7 +46,7 @@ def test_notebooks_get_synthetic_data_when_asked(tmp_path, monkeypatch):
     row = row.model_copy(update={"imports": ("sys",)})
     monkeypatch.setattr("rosetta.catalog.Catalog.select", lambda *_: [row])
     for asked in (True, False):
-        assert lab([], None, Kernels({"all": sys.executable}), [], synthetic=asked) == 0
+        assert lab([], None, Kernels({"all": sys.executable}), [], synthetic=asked, folder=tmp_path / "class") == 0
         (spec,) = (tmp_path / "kernels").glob("kernels/*/kernel.json")
         assert (json.loads(spec.read_text())["env"].get("ROSETTA_DATA") == "synthetic") == asked
 
@@ -53,25 +54,119 @@ def test_notebooks_get_synthetic_data_when_asked(tmp_path, monkeypatch):
 @pytest.mark.parametrize("earlier", ["", "/earlier"])
 def test_jupyterlab_finds_the_kernels_first_and_ends_quietly(tmp_path, monkeypatch, capsys, earlier):
     called, kernels = [], tmp_path / "kernels"
+    pytorch, flax = (next(row for row in catalog.load().rows() if row.name == name) for name in ("pytorch", "flax"))
 
     def played(command, cwd, env):
-        called.append((command, env["JUPYTER_PATH"]))
+        called.append((command, cwd, env["JUPYTER_PATH"]))
         if len(called) == 2:
             raise KeyboardInterrupt
         return 3
 
-    monkeypatch.setattr("rosetta.lab.FOLDER", kernels)
-    monkeypatch.setattr("rosetta.lab.register", lambda *_: ["PyTorch", "Flax"])
+    monkeypatch.setattr("rosetta.lab.KERNELS", kernels)
+    monkeypatch.setattr("rosetta.lab.register", lambda *_: [pytorch, flax])
     monkeypatch.setattr("rosetta.run.environments.Environment.provision", lambda *_, **__: None)
     monkeypatch.setattr("rosetta.lab.subprocess.call", played)
     monkeypatch.setenv("JUPYTER_PATH", earlier)
-    assert lab(["pytorch"], None, Kernels({}), ["--no-browser"]) == 3, "its exit code"
-    assert lab(["pytorch"], None, Kernels({}), []) == 0, "after Ctrl-C, which it has had as well"
-    ((python, *options), path), _ = called
+    assert lab(["pytorch"], None, Kernels({}), ["--no-browser"], folder=tmp_path / "class") == 3, "its exit code"
+    assert lab(["pytorch"], None, Kernels({}), [], folder=ROOT) == 0, "after Ctrl-C, which it has had as well"
+    ((python, *options), folder, path), ((*_, of_the_checkout), _, _) = called
     assert python == str(ENVIRONMENTS / "lab" / ".venv" / "bin" / "python")
-    assert options == ["-m", "jupyterlab", f"--ServerApp.root_dir={ROOT}", "--no-browser"]
+    assert options == ["-m", "jupyterlab", f"--ServerApp.root_dir={folder}", "--no-browser"]
+    assert folder == (tmp_path / "class").resolve() and of_the_checkout == f"--ServerApp.root_dir={ROOT}"
     assert path == os.pathsep.join(filter(None, [str(kernels), earlier]))
-    assert "kernels: PyTorch, Flax; choose one" in capsys.readouterr().out
+    copied, own = capsys.readouterr().out.split("kernels: PyTorch, Flax\n")[1:]
+    assert f"notebooks copied to {folder}: 4; each opens with its kernel" in copied
+    assert own == "these are the checkout's own notebooks; choose each kernel by the name of its framework\n"
+
+
+def kernelspec_of(notebook: Path) -> dict:
+    return json.loads(notebook.read_text(encoding="utf-8"))["metadata"]["kernelspec"]
+
+
+def test_a_copy_is_the_notebook_with_its_kernel_and_the_pages_that_it_links(tmp_path):
+    chosen = catalog.load().select(["pytorch[*]", "keras[*]", "flax"])
+    copy(chosen, one_a_kernel(chosen), tmp_path)
+    notebooks = {path.relative_to(tmp_path) for path in tmp_path.rglob("*.ipynb")}
+    assert notebooks == {row.notebook.relative_to(ROOT) for row in chosen}
+    for name, kernel, title in (
+        ("pytorch", "rosetta-pytorch", "PyTorch"),
+        ("keras", "rosetta-keras-tensorflow", "Keras on TensorFlow"),
+        ("flax", "rosetta-flax", "Flax"),
+    ):
+        path = Path("notebooks", "cifar10_cnn", f"{name}.ipynb")
+        original, made = (json.loads((root / path).read_text(encoding="utf-8")) for root in (ROOT, tmp_path))
+        assert made["metadata"]["kernelspec"] == {"display_name": title, "language": "python", "name": kernel}
+        assert made | {"metadata": 0} == original | {"metadata": 0}
+    for page in ("notebooks/cifar10_cnn/README.md", "results/cifar10_cnn.md", "results.md", "docs/porting-weights.md"):
+        assert (tmp_path / page).read_bytes() == (ROOT / page).read_bytes()
+
+
+def test_a_copy_opens_with_a_kernel_that_is_there(tmp_path, capsys):
+    chosen = catalog.load().select(["keras[*]", "flax"], "cifar10_cnn")
+    on_jax = [row for row in one_a_kernel(chosen) if row.name == "keras[jax]"]
+    copy(chosen, on_jax, tmp_path)
+    (notebook,) = tmp_path.rglob("*.ipynb")
+    assert notebook.name == "keras.ipynb" and kernelspec_of(notebook)["name"] == "rosetta-keras-jax"
+    assert f"notebooks copied to {tmp_path}: 1; each" in capsys.readouterr().out
+
+
+def test_what_the_user_has_in_the_folder_stays(tmp_path, capsys):
+    chosen = catalog.load().select(["pytorch", "flax"], "cifar10_cnn")
+    copy(chosen[:1], chosen, tmp_path)
+    notes = {"notebooks/cifar10_cnn/pytorch.ipynb": "a cell of the user's", "results.md": "notes"}
+    for name, text in notes.items():
+        (tmp_path / name).write_text(text)
+    capsys.readouterr()
+    copy(chosen, chosen, tmp_path)
+    assert {name: (tmp_path / name).read_text() for name in notes} == notes
+    assert f"copied to {tmp_path}: 1 (already there, and left as they are: 1);" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("given, path", [({}, str(ROOT)), ({"all": sys.executable}, f"{ROOT}{os.pathsep}/mine")])
+def test_a_kernel_finds_common_from_any_folder(tmp_path, monkeypatch, given, path):
+    monkeypatch.setattr("rosetta.run.kernels._check_interpreter", lambda *_: None)
+    monkeypatch.setattr("rosetta.run.environments.Environment.provision", lambda *_, **__: None)
+    monkeypatch.setenv("PYTHONPATH", "/mine")
+    row = catalog.load().rows()[0].model_copy(update={"imports": ("sys",)})
+    assert register([row], Kernels(given), tmp_path / "kernels", {}) == [row]
+    (spec,) = (tmp_path / "kernels").glob("kernels/*/kernel.json")
+    env = json.loads(spec.read_text())["env"]
+    assert env["PYTHONPATH"] == path, "what the user's shell adds counts for the user's own interpreter alone"
+    code = "import common.params.cifar10_cnn as it; print(it.__file__)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env=os.environ | env, capture_output=True, text=True
+    )
+    assert done.stdout.startswith(str(ROOT)), done.stderr
+
+
+@pytest.mark.parametrize("name", ["", "notebooks", "notebooks/cifar10_cnn", "common/../notebooks/"])
+def test_the_checkout_opens_its_own_notebooks(name, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    assert place(Path(name)) == place(ROOT / name) == ROOT
+
+
+def test_copies_go_to_lab_unless_a_folder_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr("rosetta.lab.COPIES", tmp_path / "lab")
+    assert place(None) == tmp_path / "lab" and (tmp_path / "lab" / "notebooks").is_dir()
+    assert place(tmp_path / "a b" / "é%") == tmp_path / "a b" / "é%", "folders above it are made"
+    ignored = subprocess.run(["git", "check-ignore", "lab/notebooks/cifar10_cnn/pytorch.ipynb"], cwd=ROOT)
+    assert ignored.returncode == 0
+
+
+def test_a_folder_that_takes_no_copies_is_one_line(tmp_path, inside):
+    (tmp_path / "file").write_text("")
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    (tmp_path / "class").mkdir()
+    (tmp_path / "class" / "notebooks").write_text("")
+    for name, reason in {
+        tmp_path / "file": "Not a directory; name another folder",
+        tmp_path / "loop": "Too many levels of symbolic links; name another folder",
+        tmp_path / "class": "File exists; name another folder",
+        "common/params": "--in common/params is a part of the project: name a folder of your own",
+        "results": "--in results is a part of the project",
+    }.items():
+        done = inside.call("lab", "good", "--in", str(name), own_python=False)
+        assert done.returncode == 2 and reason in one_line(done.stderr)
 
 
 def test_none_left_is_an_error(standin):
@@ -81,12 +176,13 @@ def test_none_left_is_an_error(standin):
 
 @pytest.mark.rows  # it makes JupyterLab's environment
 @pytest.mark.timeout(240)
-def test_jupyterlab_lists_kernels_by_framework_and_shows_headings(standin, tmp_path, browser):
-    """Started for real, on one of the collection's notebooks."""
+def test_jupyterlab_opens_a_copy_with_its_kernel_and_shows_headings(standin, tmp_path, browser):
+    """Started for real, on a copy of one of the collection's notebooks."""
     shutil.copytree(ENVIRONMENTS / "lab", standin.root / "environments" / "lab", ignore=shutil.ignore_patterns(".*"))
     row = catalog.load().rows()[0]
     standin.catalog(standin.entry("good") + standin.entry("silent"))
     shutil.copy(row.notebook, standin.path("good"))
+    before = kernelspec_of(standin.path("good"))
     (title,) = nbformat.read(row.notebook, as_version=4).cells[0].source.splitlines()[:1]
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -108,7 +204,10 @@ def test_jupyterlab_lists_kernels_by_framework_and_shows_headings(standin, tmp_p
         page.goto(f"http://127.0.0.1:{port}/lab/tree/notebooks/{TASK}/good.ipynb?token=t")
         page.get_by_role("heading", name=title.removeprefix("# ")).wait_for(timeout=60_000)
         page.get_by_role("heading", name="Parameters").wait_for()
+        page.locator(".jp-KernelName", has_text="good").wait_for()  # chosen without a question
         page.close()
+        copied = standin.root / "lab" / standin.path("good").relative_to(standin.root)
+        assert kernelspec_of(copied)["name"] == "rosetta-good" and kernelspec_of(standin.path("good")) == before
     finally:
         os.killpg(process.pid, signal.SIGINT)
         time.sleep(0.3)

@@ -11,7 +11,7 @@ from rosetta.records import Record
 from rosetta.report.tables import Executed
 
 INDEX, OVERVIEW, PROOF = "index.html", "results.html", "docs/same-network.html"
-BUILT = ROOT / "site"  # where the site is written unless another folder is named
+BUILT = ROOT / "site"  # below it a page of the site is named by its own address
 OF_TASKS = ("compare", "concepts", "network", "results", "conformance")  # folders that hold a page a task
 
 
@@ -78,7 +78,7 @@ def of_target(target: Row | Record | Executed | str | None) -> str | None:
 
 def of_file(file: Path) -> str | None:
     """The page that a file of the repository became, from the root of the site; None for most."""
-    if file.is_relative_to(BUILT):  # a page by its own address, which holds in a checkout once the site is built
+    if file.is_relative_to(BUILT):
         return file.relative_to(BUILT).as_posix()
     fixed = {ROOT / "README.md": INDEX, ROOT / "docs" / "README.md": INDEX, ROOT / "results.md": OVERVIEW}
     fixed[ENVIRONMENTS / "README.md"] = "docs/environments.html"

@@ -1,4 +1,7 @@
-"""Markdown as HTML. Raw HTML in it stays text; links to files of the repository lead to their pages."""
+"""Markdown as HTML. Raw HTML in it stays text; links to files of the repository lead to their pages.
+
+A link may name its own page of the site in its title: ``[text](file "on the site: compare/task.html#a+b")``.
+"""
 
 import re
 from collections.abc import Callable
@@ -9,6 +12,9 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from markupsafe import Markup
 
+from rosetta.site.addresses import BUILT
+
+ON_SITE = "on the site: "  # what such a title begins with
 # A file of the repository and the fragment of the link -> an address; None where there is nothing to lead to
 Resolve = Callable[[Path, str], str | None]
 
@@ -31,6 +37,10 @@ def _relink(token: Token, folder: Path, resolve: Resolve) -> None:
         address = token.attrGet(name)
         if address is None:
             continue
+        title = str(token.attrGet("title") or "")
+        if title.startswith(ON_SITE):
+            del token.attrs["title"]
+            folder, address = BUILT, title.removeprefix(ON_SITE)
         parts = urlsplit(str(address))
         if not parts.scheme and parts.path:
             fragment = f"#{parts.fragment}" if parts.fragment else ""

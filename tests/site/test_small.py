@@ -12,6 +12,7 @@ import pytest
 from rosetta import catalog, records
 from rosetta.paths import NOTEBOOKS, ROOT
 from rosetta.site import addresses
+from rosetta.site.pages import Pages
 from tests.standin import TASK
 from tests.test_report import make as make_record
 
@@ -149,6 +150,14 @@ def test_what_the_compare_page_loads(site):
 )
 def test_page_of_a_file(file, page):
     assert addresses.of_file(ROOT / file) == page
+
+
+def test_a_link_leads_to_the_page_of_the_site_that_its_title_names():
+    text = '[code](../notebooks "on the site: compare/a.html#b+c/model") [plain](some.md "a title")'
+    pages = Pages(ROOT, None, None)
+    first, second = re.findall("<a (.*?)>", pages.markup(text, ROOT / "docs", "docs/other.html"))
+    assert first == 'href="../compare/a.html#b+c/model"'
+    assert second == 'href="some.html" title="a title"'
 
 
 def test_page_of_a_row_that_exists():

@@ -11,7 +11,9 @@ from rosetta.paths import ROOT
 TEXT = (ROOT / "docs" / "teaching.md").read_text(encoding="utf-8")
 LESSONS = TEXT.split("\n## ")[2:]
 COMMANDS = re.findall(
-    r"^    uv run --with numpy python -c '\n(.*?)'\n.*?\*Answer\*: `([^`]+)`", TEXT, re.DOTALL | re.MULTILINE
+    r"^    \.venv/bin/python -c '\n([^']*)'\n(?:(?!\*\*Exercise).)*?\*Answer\*: `([^`]+)`",
+    TEXT,
+    re.DOTALL | re.MULTILINE,
 )
 
 
@@ -43,7 +45,7 @@ def test_lesson_says_at_its_head_what_it_needs(lesson):
 )
 def test_exercise_has_a_command_before_its_answer(exercise):
     before, _, after = exercise.partition("*Answer*: ")
-    assert after and re.search(r"^    (uv run|print)", before, re.MULTILINE)
+    assert after and re.search(r"^    (python3 run_all|print|\.venv/bin/python)", before, re.MULTILINE)
 
 
 @pytest.mark.parametrize("code, answer", COMMANDS)
