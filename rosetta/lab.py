@@ -12,6 +12,7 @@ from rosetta.catalog import Row
 from rosetta.errors import RosettaError, Unavailable
 from rosetta.paths import DATA, NOTEBOOKS, ROOT, SYNTHETIC, from_root
 from rosetta.run import environments, machine
+from rosetta.run.installer import events
 from rosetta.run.kernels import Kernel, Kernels, write_kernelspec
 
 ENVIRONMENT = "lab"
@@ -100,7 +101,7 @@ def register(rows: list[Row], kernels: Kernels, folder: Path, variables: dict[st
     for row in rows:
         print(f"{row.title}: environment {row.environment}", flush=True)
         try:
-            kernel = kernels.get(row, folder / "install.log", print, gpus if kernels.has_build(row, gpus) else ())
+            kernel = kernels.get(row, folder / "install.log", events(print), gpus if kernels.has_build(row, gpus) else ())
         except Unavailable as reason:
             print(f"{row.title}: left out: {reason}")
             continue

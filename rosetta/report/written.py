@@ -1,6 +1,6 @@
 """Tables in pages that are written by hand. The name of a block says what stands in it:
 
-``fastest 10 MACHINE/TASK/COLUMN``: the rows of a column that took least; ``rows MACHINE/TASK/COLUMN ROW ...``: these rows;
+``rows MACHINE/TASK/COLUMN ROW ...``: these rows of a column;
 ``main``: the rows of the main task; ``environments``: what each holds and takes; ``builds``: the same of their builds for GPUs; ``choices``: which of these a card gets.
 """
 
@@ -53,23 +53,17 @@ def _table(name: str, catalog: Catalog, columns: Columns, base: Path) -> str:
             return gpu.builds()
         case ["choices"]:
             return gpu.choices(catalog)
-        case ["fastest", number, folder]:
-            return _rows(columns, folder, int(number), [], base)
         case ["rows", folder, *names]:
-            return _rows(columns, folder, None, names, base)
+            return _rows(columns, folder, names, base)
     raise RosettaError(f"there is no table {name!r}: see rosetta/report/written.py")
 
 
-def _rows(columns: Columns, folder: str, fastest: int | None, names: list[str], base: Path) -> str:
-    """Rows of one column: the ``fastest`` of them in their order, or the named ones."""
+def _rows(columns: Columns, folder: str, names: list[str], base: Path) -> str:
+    """The named rows of one column."""
     if folder not in columns:
         return ""
     results, column = columns[folder]
-    rows = [row for row in results.rows if (row.name in names if names else column.of(row))]
-    if fastest:
-        seconds = {row.name: results.task.kind.clocked.sample(column.of(row)).median for row in rows}
-        rows = sorted(rows, key=lambda row: seconds[row.name])[:fastest]
-    shown = replace(results, rows=rows)
+    shown = replace(results, rows=[row for row in results.rows if row.name in names])
     table = tables.overview(shown, columns=[column])
     about, *sources = map(markdown.wrapped, (markdown.escape(column.about()), *tables.sources(shown)))
     return "\n\n".join([about, render(table, RESULTS, base), *sources])
