@@ -11,9 +11,10 @@ from common.data.lock import locked
 from common.data.transfer import fetch_file
 from common.data.unpack import unpack
 
-# url: of a gzipped tar; size: in bytes; sha256: 64 hex digits; folder: the one it holds; members: files needed of that folder.
+# urls: of copies of a gzipped tar, tried in this order, the publisher's first; size: in bytes; sha256: 64 hex digits, the same for
+# all copies; folder: the one it holds; members: files needed of that folder.
 # Of a file that is used as it comes, the folder is "" and the only member its name
-Archive = namedtuple("Archive", "url size sha256 folder members")
+Archive = namedtuple("Archive", "urls size sha256 folder members")
 
 
 class Unreachable(DataError):
@@ -25,7 +26,7 @@ def locate(archive, data_dir=None, fetch=True):
 
     data_dir, then the variable ROSETTA_DATA: the extracted folder or the one that holds it; never written to.
     Then the user's cache: the archive is downloaded into it when it is not there; with fetch=False that is an error.
-    Raises DataError when the members are not there or cannot be brought there.
+    Raises DataError when a given folder lacks members, and its subclass Unreachable when they cannot be brought into the cache.
     """
     if data_dir:
         return _given(archive, os.fspath(data_dir), "")
@@ -38,12 +39,12 @@ def locate(archive, data_dir=None, fetch=True):
     if not fetch:
         raise Unreachable(
             "%s is not there yet: a run would download %s (%.0f MB)"
-            % (os.path.join(cache, _name(archive)), archive.url, archive.size / 1e6)
+            % (os.path.join(cache, _name(archive)), archive.urls[0], archive.size / 1e6)
         )
     try:
         _bring(archive, cache, folder)
     except OSError as error:
-        raise DataError(
+        raise Unreachable(
             "cannot store %s in %s: %s; make room or allow writing there, or %s"
             % (_name(archive), cache, error.strerror or error, _advice())
         ) from None
@@ -77,7 +78,7 @@ def _given(archive, path, source):
             source,
             wrong if os.path.isdir(path) else "does not exist",
             "unpack" if archive.folder else "put",
-            archive.url,
+            archive.urls[0],
         )
     )
 
@@ -98,9 +99,8 @@ def _bring(archive, cache, folder):
     with locked(target + ".lock", "another process is downloading %s: waiting for it" % _name(archive)):
         if not _missing(archive, folder):
             return
-        part = os.path.join(cache, os.path.basename(archive.url) + ".part")
-        fetch_file(archive.url, part, archive.size, _advice())
-        _check(archive, part)
+        part = os.path.join(cache, os.path.basename(archive.urls[0]) + ".part")
+        _download(archive, part)
         if not archive.folder:
             os.rename(part, target)
             return
@@ -108,8 +108,21 @@ def _bring(archive, cache, folder):
         os.remove(part)
 
 
-def _check(archive, part):
-    """Delete the file when it is not the archive that was meant, so that the next run starts afresh."""
+def _download(archive, part):
+    """Complete the file at part from the first address that offers the archive that was meant."""
+    wrong = []
+    for url in archive.urls:
+        try:
+            fetch_file(url, part, archive.size)
+            _check(archive, url, part)
+            return
+        except DataError as error:
+            wrong.append(str(error))
+    raise Unreachable("%s; run again when the network is there, or %s" % ("; ".join(wrong), _advice()))
+
+
+def _check(archive, url, part):
+    """Delete the file when it is not the archive that was meant, so that the next address or run starts afresh."""
     digest = hashlib.sha256()
     with open(part, "rb") as file:
         for block in iter(lambda: file.read(1 << 20), b""):
@@ -117,8 +130,7 @@ def _check(archive, part):
     if digest.hexdigest() != archive.sha256:
         os.remove(part)
         raise DataError(
-            "%s came with the SHA-256 %s instead of %s and was deleted: run again, or %s"
-            % (archive.url, digest.hexdigest(), archive.sha256, _advice())
+            "%s came with the SHA-256 %s instead of %s and was deleted" % (url, digest.hexdigest(), archive.sha256)
         )
 
 

@@ -3,6 +3,7 @@
 import contextlib
 import http.client
 import os
+import ssl
 import sys
 import time
 import urllib.error
@@ -14,13 +15,14 @@ TIMEOUT_S = 30  # without a byte from the server
 PACE_S, SLOWEST = 60, 60 * 1024  # at least so many bytes in so many seconds
 BLOCK = 1 << 16  # bytes read at once, at most
 BAR = 30  # characters
+BUNDLE = "REQUESTS_CA_BUNDLE"  # the variable that many Python programs read, pip and requests among them
 
 
-def fetch_file(url, path, size, advice):
+def fetch_file(url, path, size):
     """Complete the file at path to size bytes from the url; bytes that are there already are not asked for again.
 
-    advice: what else the user can do, for the messages. Raises DataError when the server cannot be reached, stops early
-    or offers a file of another size (what has come is kept for the next attempt), OSError when the file cannot be written.
+    Raises DataError, which says what is wrong but not what to do, when the server cannot be reached, stops early or offers a
+    file of another size (what has come is kept for the next attempt). Raises OSError when the file cannot be written.
     """
     have = os.path.getsize(path) if os.path.exists(path) else 0
     if have > size:
@@ -28,7 +30,7 @@ def fetch_file(url, path, size, advice):
         have = 0
     if have == size:
         return
-    with _explained(url, advice):
+    with _explained(url):
         try:
             answer = _ask(url, have)
         except urllib.error.HTTPError as error:
@@ -40,17 +42,27 @@ def fetch_file(url, path, size, advice):
         if answer.getcode() != 206:  # the whole file, whatever range was asked for
             have = 0
         _expect(url, size, have, answer.headers.get("Content-Length"))
-        have = _append(url, path, have, size, answer, advice)
+        have = _append(url, path, have, size, answer)
     if have < size:
-        raise DataError(
-            "%s stopped after %d of %d bytes: run again to go on from there, or %s" % (url, have, size, advice)
-        )
+        raise DataError("%s stopped after %d of %d bytes" % (url, have, size))
 
 
 def _ask(url, have):
     """The server's answer, without the bytes that are there already."""
     headers = {"Range": "bytes=%d-" % have} if have else {}
-    return urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=TIMEOUT_S)
+    request = urllib.request.Request(url, headers=headers)
+    return urllib.request.urlopen(request, timeout=TIMEOUT_S, context=_certificates())
+
+
+def _certificates():
+    """Those that Python trusts, or those that SSL_CERT_FILE names, and the file or folder that REQUESTS_CA_BUNDLE names."""
+    context, bundle = ssl.create_default_context(), os.environ.get(BUNDLE)
+    if bundle:
+        try:
+            context.load_verify_locations(**{"capath" if os.path.isdir(bundle) else "cafile": bundle})
+        except OSError as error:
+            raise OSError("cannot read %s, which %s names: %s" % (bundle, BUNDLE, error.strerror or error)) from None
+    return context
 
 
 def _expect(url, size, have, length):
@@ -62,13 +74,13 @@ def _expect(url, size, have, length):
         raise DataError("%s offers %s bytes instead of %d: it is not the file that is meant" % (url, offered, size))
 
 
-def _append(url, path, have, size, answer, advice):
+def _append(url, path, have, size, answer):
     """Write the answer's bytes from position have on; returns how many bytes the file has then."""
     progress, since, before = Progress(os.path.basename(url), size), time.perf_counter(), have
     with contextlib.closing(progress), open(path, "r+b" if have else "wb") as file:
         file.seek(have)
         while have < size:
-            with _explained(url, advice):
+            with _explained(url):
                 block = answer.read1(min(BLOCK, size - have))  # what has come, be it a byte
             if not block:
                 break
@@ -77,23 +89,21 @@ def _append(url, path, have, size, answer, advice):
             progress.show(have)
             if time.perf_counter() - since > PACE_S:
                 if have - before < SLOWEST:
-                    raise DataError(
-                        "%s sends less than %d kB in %d s: run again to go on, or %s"
-                        % (url, SLOWEST // 1024, PACE_S, advice)
-                    )
+                    raise DataError("%s sends less than %d kB in %d s" % (url, SLOWEST // 1024, PACE_S))
                 since, before = time.perf_counter(), have
     return have
 
 
 @contextlib.contextmanager
-def _explained(url, advice):
-    """Turn an error of the network into one line that says what to do."""
+def _explained(url):
+    """Turn an error of the network into one line."""
     try:
         yield
     except (OSError, ValueError, http.client.HTTPException) as error:  # ValueError: of an address that is none
         reason = " ".join(str(error).split()) or type(error).__name__
-        message = "cannot download %s (%s); run again when the network is there, or %s" % (url, reason, advice)
-        raise DataError(message) from None  # urllib's own traceback would fill a screen
+        if "CERTIFICATE_VERIFY_FAILED" in reason:
+            reason += "; behind a company's proxy, %s=FILE names its certificate" % BUNDLE
+        raise DataError("cannot download %s (%s)" % (url, reason)) from None  # urllib's own traceback would fill a screen
 
 
 class Progress(object):

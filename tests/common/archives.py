@@ -2,7 +2,9 @@
 
 import hashlib
 import io
+import os
 import socketserver
+import ssl
 import tarfile
 import threading
 import time
@@ -12,8 +14,9 @@ from pathlib import Path
 import pytest
 
 from common.data import DataError
-from common.data.download import Archive, locate
+from common.data.download import Archive, Unreachable, locate
 
+URL = "http://127.0.0.1:%d/tiny.tar.gz"
 FILES = {"one.bin": b"1" * 5000, "two.bin": bytes(range(256)) * 400}
 
 
@@ -38,8 +41,8 @@ def entry(name, kind=tarfile.REGTYPE, size=0, target=""):
 
 def describe(content, port):
     """The Archive that is right for the bytes."""
-    url = "http://127.0.0.1:%d/tiny.tar.gz" % port
-    return Archive(url, len(content), hashlib.sha256(content).hexdigest(), "tiny", tuple(FILES))
+    url = URL % port
+    return Archive((url,), len(content), hashlib.sha256(content).hexdigest(), "tiny", tuple(FILES))
 
 
 NOWHERE = describe(b"", 1)  # an archive at a port where nothing listens
@@ -58,10 +61,13 @@ class Server(socketserver.ThreadingMixIn, socketserver.TCPServer):
         self.status = None  # instead of its own, where a range is asked for
         self.pause_s = 0  # before each byte
         self.asked = []  # the Range of each request, None without
+        self.certificate = None  # a file with key and certificate, which it shows as a proxy for HTTPS
+        self.tunnels = []  # what was asked of the proxy
         self.may_answer = threading.Event()
         self.may_answer.set()
         super(Server, self).__init__(("127.0.0.1", 0), Handler)
         self.port = self.server_address[1]
+        self.url = URL % self.port
 
     def handle_error(self, request, client_address):
         """A client that hangs up early is part of the tests."""
@@ -83,14 +89,27 @@ class Handler(BaseHTTPRequestHandler):
             self.wfile.write(bytes([byte]))
         self.wfile.write(body[: self.server.stops_after])
 
+    def do_CONNECT(self):
+        """Answer for the host that was asked for, as a company's proxy does to read along."""
+        self.server.tunnels.append(self.path)
+        self.send_response(200)
+        self.end_headers()
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(self.server.certificate)
+        with context.wrap_socket(self.connection, server_side=True) as inside:
+            self.rfile, self.wfile = inside.makefile("rb"), inside.makefile("wb")
+            self.handle_one_request()
+
     def log_message(self, *args):
         """Keep the tests' output clean."""
 
 
 def refused(*arguments, **keywords):
-    """The message of the DataError that locate raises, which is one line."""
+    """The message of the error that locate raises, which is one line: Unreachable where nobody gave a folder."""
     with pytest.raises(DataError) as error:
         locate(*arguments, **keywords)
+    given = len(arguments) > 1 and arguments[1] or os.environ.get("ROSETTA_DATA")
+    assert isinstance(error.value, Unreachable) != bool(given)
     assert "\n" not in str(error.value)
     return str(error.value)
 

@@ -33,9 +33,7 @@ def cache(tmp_path, monkeypatch):
     return Path(download.cache_folder())
 
 
-@pytest.fixture
-def server():
-    """A server on this machine that offers a small archive."""
+def _serve():
     with Server() as made:
         made.content = tar()
         thread = threading.Thread(target=made.serve_forever, args=(0.01,))
@@ -44,6 +42,18 @@ def server():
         made.may_answer.set()
         made.shutdown()
         thread.join()
+
+
+@pytest.fixture
+def server():
+    """A server on this machine that offers a small archive."""
+    yield from _serve()
+
+
+@pytest.fixture
+def another():
+    """A second one."""
+    yield from _serve()
 
 
 @pytest.fixture

@@ -125,14 +125,14 @@ def test_synthetic_images_of_the_test_are_others():
 def test_synthetic_images_are_the_same_on_every_python():
     x_train, y_train, _, _ = cifar10.load("NCHW", n_train=10, n_test=10, synthetic=True)
     assert y_train.tolist() == [2, 9, 6, 4, 0, 3, 1, 7, 8, 5]
-    assert x_train[0, 0, 0, :3].tolist() == pytest.approx([0.604339, 0.745257, 0.878153], abs=1e-6)
+    assert x_train[0, 0, 0, :3].tolist() == pytest.approx([0.486219, 0.477021, 0.503176], abs=1e-6)
 
 
 def test_synthetic_images_can_be_learned():
     x_train, y_train, x_test, y_test = cifar10.load("NCHW", n_train=500, n_test=200, synthetic=True)
     centroids = np.stack([x_train[y_train == c].mean(axis=0).ravel() for c in range(10)])
     distances = ((x_test.reshape(200, 1, -1) - centroids) ** 2).sum(axis=2)
-    assert (distances.argmin(axis=1) == y_test).mean() > 0.9
+    assert 0.85 < (distances.argmin(axis=1) == y_test).mean() < 0.95, "one label in ten is wrong"
     assert not (x_train[:200] == x_test).all(axis=(1, 2, 3)).any()
 
 

@@ -4,6 +4,7 @@ import builtins
 import errno
 import io
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -13,7 +14,7 @@ import pytest
 
 from common.data import download, lock, transfer
 from common.data.download import locate
-from tests.common.archives import FILES, NOWHERE, complete, describe, left, refused
+from tests.common.archives import FILES, NOWHERE, complete, describe, left, refused, tar
 from tests.fault_table import fault, seen
 
 
@@ -36,7 +37,7 @@ def test_a_folder_that_lacks_a_file_is_downloaded_again(archive, cache, server):
 
 def test_without_fetch_the_message_says_what_a_run_would_download(cache):
     message = refused(NOWHERE._replace(size=170052171), fetch=False)
-    assert "not there yet" in message and NOWHERE.url in message and "170 MB" in message
+    assert "not there yet" in message and NOWHERE.urls[0] in message and "170 MB" in message
     assert not cache.exists()
 
 
@@ -115,7 +116,7 @@ def start(code):
 
 def test_a_wrong_checksum_deletes_the_file(archive, cache):
     message = refused(archive._replace(sha256="0" * 64))
-    assert archive.sha256 in message and archive.url in message
+    assert archive.sha256 in message and archive.urls[0] in message
     assert left(cache) == []
 
 
@@ -129,7 +130,7 @@ def test_offline_is_one_line_with_the_url_and_the_ways_out(cache):
         listener.bind(("127.0.0.1", 0))
         archive = describe(b"content", listener.getsockname()[1])
         message = refused(archive)
-    for part in (archive.url, "--data-dir", "ROSETTA_DATA", "refused"):
+    for part in (archive.urls[0], "--data-dir", "ROSETTA_DATA", "refused"):
         assert part in message
 
 
@@ -176,7 +177,7 @@ def test_a_redirect_that_leads_nowhere_is_one_line(archive, cache, server):
     (cache / "tiny.tar.gz.part").write_bytes(server.content[:1000])
     server.status, server.headers = 302, {"Location": "http://[nowhere/"}
     message = refused(archive)
-    assert archive.url in message and "--data-dir" in message and left(cache) == ["tiny.tar.gz.part"]
+    assert archive.urls[0] in message and "--data-dir" in message and left(cache) == ["tiny.tar.gz.part"]
     return message, "the part that had come"
 
 
@@ -189,6 +190,89 @@ def test_a_server_that_sends_a_byte_now_and_then_does_not_hang_the_run(archive, 
     server.pause_s = 0
     assert complete(locate(archive)) and server.asked[1].startswith("bytes="), "what had come is kept"
     return message, "the part that had come"
+
+
+# Several addresses
+
+
+def elsewhere(archive, *urls):
+    """The same archive with these addresses before its own."""
+    return archive._replace(urls=urls + archive.urls)
+
+
+def test_the_second_address_is_tried_where_the_first_cannot_be_reached(archive, cache, server):
+    assert complete(locate(elsewhere(archive, NOWHERE.urls[0])))
+    assert server.asked == [None] and left(cache) == ["tiny"]
+
+
+@pytest.mark.parametrize("content", [tar(files={"one.bin": b"2" * 5000, "two.bin": FILES["two.bin"]}), b"a login page"])
+def test_a_copy_that_differs_is_refused_and_the_next_is_tried(archive, cache, server, another, content):
+    another.content = content
+    assert complete(locate(elsewhere(archive, another.url)))
+    assert another.asked == server.asked == [None]
+
+
+def test_the_second_address_goes_on_where_the_first_stopped(archive, cache, server, another):
+    another.content, another.stops_after = server.content, 1000
+    assert complete(locate(elsewhere(archive, another.url)))
+    assert server.asked == ["bytes=1000-"]
+
+
+def test_the_message_says_what_is_wrong_with_each_address(archive, cache, server):
+    message = refused(elsewhere(archive._replace(sha256="0" * 64), NOWHERE.urls[0]))
+    for part in ("cannot download %s (" % NOWHERE.urls[0], "%s came with the SHA-256" % archive.urls[0]):
+        assert part in message
+    assert message.count("--data-dir") == 1 and left(cache) == []
+
+
+# Proxies and certificates
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory):
+    """A file with a key and the certificate of 127.0.0.1 that it signed itself, as a company's proxy has one."""
+    if not shutil.which("openssl"):
+        pytest.skip("needs the command openssl")
+    folder = tmp_path_factory.mktemp("certificate")
+    path, settings = str(folder / "both.pem"), folder / "openssl.cnf"
+    settings.write_text(
+        "[req]\ndistinguished_name=name\nx509_extensions=more\nprompt=no\n[name]\nCN=proxy\n[more]\nsubjectAltName=IP:127.0.0.1\n"
+        "basicConstraints=critical,CA:TRUE\nkeyUsage=critical,keyCertSign,digitalSignature\nsubjectKeyIdentifier=hash\n"
+    )
+    asked = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-config", str(settings)]
+    subprocess.check_call(asked + ["-keyout", path, "-out", path + ".crt"], stderr=subprocess.DEVNULL)
+    with open(path, "a") as both, open(path + ".crt") as signed:
+        both.write(signed.read())
+    return path
+
+
+@pytest.fixture
+def behind_proxy(archive, server, certificate, monkeypatch):
+    """The archive at an HTTPS address that only a proxy reaches, which shows a certificate of its own."""
+    server.certificate = certificate
+    for name in ("no_proxy", "NO_PROXY", "https_proxy", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:%d" % server.port)
+    return archive._replace(urls=("https://127.0.0.1:1/tiny.tar.gz",))
+
+
+@pytest.mark.parametrize("variable", ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"])
+def test_a_proxy_is_used_and_its_certificate_trusted(behind_proxy, cache, server, certificate, monkeypatch, variable):
+    monkeypatch.setenv(variable, certificate)
+    assert complete(locate(behind_proxy))
+    assert server.tunnels == ["127.0.0.1:1"]
+
+
+def test_an_unknown_certificate_is_refused_and_told(behind_proxy, cache, server):
+    message = refused(behind_proxy)
+    assert "CERTIFICATE_VERIFY_FAILED" in message and "REQUESTS_CA_BUNDLE=FILE" in message and server.asked == []
+
+
+def test_certificates_that_cannot_be_read_are_named(archive, cache, tmp_path, monkeypatch):
+    for path, reason in ((str(tmp_path / "none.pem"), os.strerror(errno.ENOENT)), (__file__, "")):
+        monkeypatch.setenv("REQUESTS_CA_BUNDLE", path)
+        message = refused(archive)
+        assert "cannot read %s, which REQUESTS_CA_BUNDLE names: %s" % (path, reason) in message
 
 
 # Disks

@@ -178,8 +178,14 @@ def test_synthetic_reviews_are_the_same_every_time_and_learnable():
     assert sorted(np.bincount(y_train)) == [200, 200] and not np.array_equal(x_train[:200], x_test)
     counts = [np.bincount(x_train[y_train == label].ravel(), minlength=30000) + 1 for label in (0, 1)]
     votes = np.log(counts[1] / counts[0])[x_test].sum(axis=1) > 0
-    assert (votes == y_test).mean() > 0.8
+    assert 0.8 < (votes == y_test).mean() < 0.95, "one label in ten is wrong"
     assert loaded.description()["synthetic"] is True
+
+
+def test_synthetic_reviews_are_the_same_on_every_python():
+    x_train, y_train, _, _ = imdb.load(n_train=400, n_test=10, synthetic=True)
+    assert y_train[:8].tolist() == [0, 1, 0, 1, 0, 0, 1, 1]
+    assert x_train[0, :8].tolist() == [91, 4, 120, 10, 206, 4, 2, 68]
 
 
 @pytest.mark.skipif(not REAL or REAL == loaded.SYNTHETIC, reason="needs the real reviews: set ROSETTA_DATA")

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from common.params.imdb_gru import ADAMS, EXPECTED, FLAVOURS, GRUS, LR
+from common.data import batches, imdb
+from common.params.imdb_gru import ADAMS, BATCHSIZE, EXPECTED, FLAVOURS, GRUS, LR
 from common.reference import imdb_gru, layers
 from common.reference.recurrent import gru, sigmoid
 
@@ -51,6 +52,17 @@ def test_gru_is_that_of_its_formula(reset_after):
             state = r * (u[10:].dot(h) + c[10:]) if reset_after else u[10:].dot(r * h) + c[10:]
             h = (1 - z) * np.tanh(a[10:] + state) + z * h
             assert states[t + 1, example] == pytest.approx(h)
+
+
+@pytest.mark.long
+def test_generated_reviews_tell_a_network_that_learns():
+    """One epoch, as quick has it."""
+    x_train, y_train, x_test, y_test = imdb.load(n_train=5000, n_test=1000, synthetic=True)
+    network = imdb_gru.of("reset_after")
+    start = network.initial_weights(seed=0)
+    trained, _ = network.train(start, list(batches(x_train, y_train, BATCHSIZE, seed=0)), {"LR": LR})
+    before, after = ((network.probabilities(w, x_test).argmax(axis=1) == y_test).mean() for w in (start, trained))
+    assert 0.4 < before < 0.6 <= after <= 0.95
 
 
 def test_flavours_are_different_networks():

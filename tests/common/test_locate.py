@@ -47,7 +47,7 @@ def test_a_given_folder_without_the_files_is_an_error_and_stays_as_it_is(
     (given / "tiny" / "two.bin").unlink()
     monkeypatch.setenv("ROSETTA_DATA", str(given))
     message = refused(archive, str(given) if source == "data_dir" else None)
-    for part in (str(given), "lacks two.bin", archive.url):
+    for part in (str(given), "lacks two.bin", archive.urls[0]):
         assert part in message
     assert ("ROSETTA_DATA" in message) == (source == "ROSETTA_DATA"), (
         "who gave the folder another way is not sent there"

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from common.params.cifar10_cnn import WEIGHT_SHAPES
+from common.data import batches, cifar10
+from common.params.cifar10_cnn import LR, MOMENTUM, WEIGHT_SHAPES
 from common.reference import cifar10_cnn as network
 
 
@@ -77,6 +78,17 @@ def test_training_lowers_the_loss_and_keeps_the_start(weights, batch):
     assert losses[-1] < losses[0]
     assert all(np.array_equal(weights[name], before[name]) for name in weights)
     assert all(not np.array_equal(trained[name], weights[name]) for name in weights)
+
+
+@pytest.mark.long
+def test_generated_images_tell_a_network_that_learns():
+    """24 steps of 32 suffice; float32, because a step takes seconds."""
+    x_train, y_train, x_test, y_test = cifar10.load(n_train=768, n_test=200, synthetic=True)
+    start = {name: array.astype(np.float32) for name, array in network.initial_weights(seed=0).items()}
+    steps = batches(x_train, y_train, size=32, seed=0)
+    trained, _ = network.train(start, steps, {"LR": LR, "MOMENTUM": MOMENTUM})
+    before, after = ((network.probabilities(w, x_test).argmax(axis=1) == y_test).mean() for w in (start, trained))
+    assert before < 0.3 and 0.6 <= after <= 0.95
 
 
 def test_initial_weights_are_glorot():
