@@ -101,7 +101,9 @@ def register(rows: list[Row], kernels: Kernels, folder: Path, variables: dict[st
     for row in rows:
         print(f"{row.title}: environment {row.environment}", flush=True)
         try:
-            kernel = kernels.get(row, folder / "install.log", events(print), gpus if kernels.has_build(row, gpus) else ())
+            kernel = kernels.get(
+                row, folder / "install.log", events(print), gpus if kernels.has_build(row, gpus) else ()
+            )
         except Unavailable as reason:
             print(f"{row.title}: left out: {reason}")
             continue

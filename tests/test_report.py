@@ -124,7 +124,10 @@ def test_overview_and_details(page):
     overview, details = line_of(page(make()), "PyTorch")
     assert "25.00 % | 12.3 s" in overview
     assert "torch 2.13.0, Python 3.11.7 | CPU | 25.00 % | 12.3 s | 7.0 s | 5.3 s | 943 |" in details
-    assert f"here/{TASK}/quick/pytorch.ipynb" in details and f"[record, of an earlier notebook](here/{TASK}/quick/pytorch.json)" in details
+    assert (
+        f"here/{TASK}/quick/pytorch.ipynb" in details
+        and f"[record, of an earlier notebook](here/{TASK}/quick/pytorch.json)" in details
+    )
 
 
 def test_every_row_is_listed_and_links_its_notebook(page):

@@ -12,8 +12,8 @@ from common.data import download, loaded
 from common.data.errors import DataError
 from common.data.pickled import read_lists
 
-# The second address is that of Keras 2, whose code states the MD5 599dadb1135973df5b59232a0e9a887c for it; logs show the same size.
-# It has not been tried from here
+# Keras 3 states this SHA-256 for the first address. Keras 2 downloads from the second one, states the MD5
+# 599dadb1135973df5b59232a0e9a887c and shows the same size. The second address has not been tried from here
 ARCHIVE = download.Archive(
     urls=(
         "https://storage.googleapis.com/tensorflow/tf-keras-datasets/imdb.npz",
@@ -106,7 +106,7 @@ def _damaged(path, reason):
 
 
 def _synthetic(n, seed):
-    """n reviews of 100 to 300 words. Words are as frequent as in a language, and each class prefers 50 of them.
+    """n reviews of 100 to 299 words. Words are as frequent as in a language, and each class prefers 50 of them.
 
     One review in ten is of the other class than its label says, so no network classifies more than about 90 % of them correctly.
     """

@@ -103,7 +103,8 @@ def _explained(url):
         reason = " ".join(str(error).split()) or type(error).__name__
         if "CERTIFICATE_VERIFY_FAILED" in reason:
             reason += "; behind a company's proxy, %s=FILE names its certificate" % BUNDLE
-        raise DataError("cannot download %s (%s)" % (url, reason)) from None  # urllib's own traceback would fill a screen
+        # Without urllib's own traceback, which would fill a screen
+        raise DataError("cannot download %s (%s)" % (url, reason)) from None
 
 
 class Progress(object):

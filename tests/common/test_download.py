@@ -247,7 +247,7 @@ def certificate(tmp_path_factory):
 
 
 @pytest.fixture
-def behind_proxy(archive, server, certificate, monkeypatch):
+def behind_proxy(archive, cache, server, certificate, monkeypatch):
     """The archive at an HTTPS address that only a proxy reaches, which shows a certificate of its own."""
     server.certificate = certificate
     for name in ("no_proxy", "NO_PROXY", "https_proxy", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"):

@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from common.data import download
-from common.data.download import locate
+from common.data import DataError, download
+from common.data.download import Unreachable, locate
 from tests.common.archives import FILES, NOWHERE, refused
 
 
@@ -53,6 +53,14 @@ def test_a_given_folder_without_the_files_is_an_error_and_stays_as_it_is(
         "who gave the folder another way is not sent there"
     )
     assert server.asked == [] and os.listdir(str(given / "tiny")) == ["one.bin"]
+
+
+@pytest.mark.parametrize("given", [True, False])
+@pytest.mark.parametrize("fetch", [True, False])
+def test_only_what_nobody_gave_is_unreachable(tmp_path, cache, given, fetch):
+    with pytest.raises(DataError) as error:
+        locate(NOWHERE, tmp_path if given else None, fetch)
+    assert isinstance(error.value, Unreachable) != given
 
 
 def test_a_given_folder_that_does_not_exist(tmp_path, cache):
