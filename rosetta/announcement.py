@@ -56,9 +56,9 @@ def announce(
         plain_first = sorted((planned.row for planned, _ in due or ordered), key=lambda row: row.variant is not None)
         some = list(dict.fromkeys(shlex.quote(row.name) for row in plain_first))[:2]
         console.say(
-            f"To run less, name rows (run_all.py run {' '.join(some)}) or use --preset smoke; --plan --rows lists all rows "
-            "and runs none. Ctrl-C stops: what is finished is kept, and run_all.py resume goes on."
+            f"To run less, name rows (run_all.py run {' '.join(some)}) or use --preset smoke. --plan --rows lists all rows."
         )
+        console.say("Ctrl-C stops: what is finished is kept, and run_all.py resume goes on.")
 
 
 def _sums(due: Timed, slots: list[Slot], environments: list[Environment]) -> str:
@@ -73,7 +73,7 @@ def _sums(due: Timed, slots: list[Slot], environments: list[Environment]) -> str
         return text
     what = f"{len(missing)} environments" if len(missing) > 1 else f"the environment {missing[0].title}"
     sizes = _sizes(sum(found.holds.disk_gb for found in missing), sum(found.holds.download_gb for found in missing))
-    return f"{text}, of which about {clock(installed_s)} to install {what}: {sizes}"
+    return f"{text} ({clock(installed_s)} to install {what}: {sizes})"
 
 
 def _sizes(disk_gb: float, download_gb: float) -> str:
