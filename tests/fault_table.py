@@ -11,7 +11,7 @@ from pathlib import Path
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "reliability.md"
 END = "\n\n[//]: # (end)\n"
 VARIES = {  # what differs from one run to the next, and what stands for it
-    r"[^\s(]*/pytest-of-[^/]+/pytest-\d+/[^/]+/": "",
+    r"[^\s(]*/pytest-of-[^/]+/pytest-\d+/(?:popen-gw\d+/)?[^/]+/": "",
     r" \(log: [^)]*\)": "",
     r"process \d+, since [\d:]+": "process …, since …",
     r"batch \S+:": "batch …:",

@@ -15,7 +15,7 @@ from rosetta.errors import RosettaError
 from rosetta.kinds.train import TrainMetrics
 from rosetta.paths import CATALOG, NOTEBOOKS
 from rosetta.run import environments, interpreters
-from rosetta.run.execute import Progress
+from rosetta.run.installer import events
 from rosetta.tasks import Cost
 from tests.standin import one_line
 
@@ -231,12 +231,17 @@ def test_cost_is_written_into_its_line_and_the_rest_stays(name, tmp_path, monkey
     assert not costs.write(TASK, row, Cost(start_s=100, item_ms=60)), "near enough"
 
 
-def test_check_tells_what_it_installs_alone():
+def test_an_installation_is_told_once_where_lines_stay():
     said = []
-    row = SimpleNamespace(console=SimpleNamespace(say=lambda *words: said.append(words)))
-    for state, note in (("preparing", ""), ("preparing", "installing six"), ("running", "loss 2.5")):
-        check._Row._tell(row, Progress(state, note=note))
-    assert said == [("    installing six", "dim")]
+    tell = events(said.append)
+    for text in (
+        "installing a: Python 3.11",
+        "installing a: downloading x, 1 of 3",
+        "installing b: compiling",
+        "locking c",
+    ):
+        tell(text)
+    assert said == ["installing a", "installing b", "locking c"]
 
 
 def test_cost_joins_what_is_said_of_a_row(tmp_path):

@@ -367,7 +367,7 @@ def test_order_of_a_batch(tmp_path_factory, change):
     def planned():
         rows, seeds = KNOWN.select(order.rows), min(order.seeds, 3)
         plans = plan.make(KNOWN, rows[:3], order.preset or "smoke", order.overrides, gpu=False, seeds=seeds)
-        return [one.kind.size(one.constants) for one, _ in plan.cheapest_first(plans, [])]
+        return [one.kind.size(one.constants) for one, _ in plan.soonest_first(plans, [], lambda _: 0.0, [*KNOWN.tasks])]
 
     refused(planned, "")
 
@@ -417,7 +417,7 @@ def checkout(made, monkeypatch) -> StandIn:
 def load_and_plan(checkout: StandIn) -> None:
     known = catalog.load(checkout.root / "catalog.toml")
     plans = plan.make(known, known.rows(), "smoke", {}, gpu=False)
-    assert all(one.kind.size(one.constants) for one, _ in plan.cheapest_first(plans, []))
+    assert all(one.kind.size(one.constants) for one, _ in plan.soonest_first(plans, [], lambda _: 0.0, [*known.tasks]))
     pages.make(known, checkout.root / "results")
 
 

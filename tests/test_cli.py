@@ -169,9 +169,7 @@ def test_bare_command_says_first_where_results_go_and_how_much_it_is(inside, tmp
     done = inside.call("run", "--data", "real", own_python=False, **nowhere)
     first, second, *_, less, last = done.stdout.splitlines()
     assert first == "results: ./runs/results.md, from the first run's end on"
-    assert (
-        second == "2 runs, about 2:42 min (2:40 min to install 2 environments: 4.5 GB of disk, 1.8 GB to download)"
-    )
+    assert second == "2 runs, about 2:42 min (2:40 min to install 2 environments: 4.5 GB of disk, 1.8 GB to download)"
     assert "run_all.py run good raises" in less and "Ctrl-C" in last and "run_all.py resume" in last
     assert done.returncode == 2 and "--data-dir" in one_line(done.stderr)
     named = inside.call("run", "good", "--data", "real", own_python=False, **nowhere)

@@ -225,7 +225,7 @@ def test_lost_files_are_told_and_mended(damaged, standin):
     with pytest.raises(RosettaError, match=told):
         damaged.check_files()
     done = standin.call("env", "tiny", "--again", own_python=False)
-    assert done.returncode == 0 and done.stdout.endswith("installing tiny: compiling\ntiny: ready\n")
+    assert done.returncode == 0 and done.stdout == "installing tiny\ntiny: ready\n"
     damaged.check_files()
     return said[1], "everything; `run_all.py env tiny --again` makes it whole"
 

@@ -40,10 +40,10 @@ def test_only_whole_folders_at_the_beginning_of_a_path_are_replaced(monkeypatch,
 
 def test_what_the_known_folders_become(monkeypatch, tmp_path):
     (tmp_path / "link").symlink_to(tmp_path / "data")
-    monkeypatch.setenv("HOME", str(ROOT.parent))
+    monkeypatch.setenv("HOME", f"{tmp_path}/home")
     monkeypatch.setenv("ROSETTA_DATA", f"{tmp_path}/link")
     monkeypatch.setenv("XDG_CACHE_HOME", f"{tmp_path}/cache")
-    text = f"{ROOT}/a {ROOT.parent}/b {tmp_path}/link/c {tmp_path}/data/d {tmp_path}/cache/rosetta/e {tmp_path}"
+    text = f"{ROOT}/a {tmp_path}/home/b {tmp_path}/link/c {tmp_path}/data/d {tmp_path}/cache/rosetta/e {tmp_path}"
     assert portable(text) == f"./a ~/b $ROSETTA_DATA/c $ROSETTA_DATA/d $XDG_CACHE_HOME/rosetta/e {tmp_path}"
     monkeypatch.setenv("ROSETTA_DATA", "synthetic")
     assert portable("synthetic data, ./synthetic") == "synthetic data, ./synthetic"

@@ -169,8 +169,11 @@ class Train(Kind):
         Of shorter runs it is known whether they learn: whether all of them do better than a guess, beyond chance.
         """
         accuracies = [run.metrics.accuracy for run in runs]
+        told = all({"EPOCHS", "N_TRAIN", "N_TEST"} <= run.params.keys() for run in runs)
+        if quantity is not ACCURACY or None in accuracies or not told:
+            return None
         seen = min(run.params["EPOCHS"] * run.params["N_TRAIN"] for run in runs) / constants["N_TRAIN"]
-        if quantity is not ACCURACY or seen >= 1 or None in accuracies:
+        if seen >= 1:
             return None
         if seen < LEAST_SEEN:
             return Verdict("too short", True)

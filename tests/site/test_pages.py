@@ -41,6 +41,7 @@ def name(href: str) -> str:
     return re.sub(r"\W+", "-", href.partition(".html")[0])
 
 
+@pytest.mark.drawn(6)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("href", PAGES, ids=name)
 def test_no_serious_accessibility_fault(browser, site, screenshot, href, scheme):
