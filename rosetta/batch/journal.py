@@ -45,9 +45,7 @@ class Order(Strict):
     overrides: dict[str, Any] = {}
     seeds: Some = 1
     synthetic: bool = False
-    data: Literal["real"] | None = (
-        None  # "real": a data set that cannot be had ends the batch; else generated data takes its place
-    )
+    data: Literal["real"] | None = None  # whether a data set that cannot be had ends the batch
     timeout_s: Annotated[float, Field(gt=0, le=1e8)] | None = None
     data_dir: str | None = None
     python: list[str] = []
