@@ -11,13 +11,14 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from common.record import SAVE_TO, TEST_EACH_EPOCH
-from rosetta import contract, files
+from rosetta import contract, identity
 from rosetta.catalog import Catalog, Row
 from rosetta.errors import RosettaError, unknown
+from rosetta.identity import Read
 from rosetta.kinds import KINDS, Kind
 from rosetta.kinds.kind import FROM_ZOO
 from rosetta.parameters import TOLD
-from rosetta.paths import COMMON, DATA, SYNTHETIC
+from rosetta.paths import DATA, SYNTHETIC
 from rosetta.records import Record, column
 from rosetta.tasks import PRESETS, UNTIMED, Task
 
@@ -25,13 +26,6 @@ LIMIT, SHORTEST_LIMIT_S = 10, 1800  # a run is stopped after that many times its
 LONGEST_LIMIT_S = 10**8  # three years; clocks of the system count no further than some hundred
 
 Durations = dict[tuple[str, str], float]  # seconds that a row takes in a column
-
-
-def content(path: Path) -> str:
-    """SHA-256 of a file, or of the Python files below a folder with their paths."""
-    if path.is_file():
-        return hashlib.sha256(path.read_bytes()).hexdigest()
-    return files.digest(path.rglob("*.py"), path)
 
 
 class Plan(BaseModel):
@@ -105,13 +99,22 @@ class Plan(BaseModel):
             return self
         return self.model_copy(update={"timeout_s": min(max(SHORTEST_LIMIT_S, LIMIT * estimate_s), LONGEST_LIMIT_S)})
 
-    def key(self, environment: str, machine: str, digest: Callable[[Path], str] = content) -> str:
-        """SHA-256 over what decides the outcome of the run: notebook, ``common``, parameters, environment, machine.
+    def key(self, environment: str, machine: str, read: Read = Path.read_bytes) -> str:
+        """SHA-256 over what decides the outcome of the run: the notebook, what it imports of ``common``, parameters, the row's
+        variables, environment and machine.
 
-        environment: fingerprint of its pins, or the interpreter that the user named. digest: ``content``, or one that
-        remembers, where the keys of many plans are wanted.
+        environment: fingerprint of its pins, or the interpreter that the user named. read: one that remembers, where the keys
+        of many plans are wanted.
         """
-        decisive = [digest(self.row.notebook), digest(COMMON), self.parameters, environment, machine]
+        notebook = self.row.notebook
+        decisive = [
+            hashlib.sha256(read(notebook)).hexdigest(),
+            identity.sources(identity.code(notebook, read), read=read),
+            self.parameters,
+            self.row.variables,
+            environment,
+            machine,
+        ]
         return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()
 
 

@@ -17,7 +17,7 @@ from rosetta.compare.comparison import compare
 from rosetta.errors import RosettaError, Unavailable
 from rosetta.options import about, results_folder
 from rosetta.paths import portable
-from rosetta.plan import Plan, content
+from rosetta.plan import Plan
 from rosetta.records import Record
 from rosetta.report import pages
 from rosetta.run import devices, kernels
@@ -179,7 +179,7 @@ class _Job:
         )
         machines = {machine.name: machine.gpus for machine in seen}
         rows = {planned.row.full_name: planned.row for planned, _ in self.plans}
-        kept, digest = {}, cache(content)
+        kept, read = {}, cache(Path.read_bytes)
 
         @cache
         def fingerprint(row: str, machine: str) -> str:
@@ -187,7 +187,7 @@ class _Job:
 
         for number, (planned, _) in enumerate(self.plans):
             for machine in machines:
-                key = planned.key(fingerprint(planned.row.full_name, machine), machine, digest)
+                key = planned.key(fingerprint(planned.row.full_name, machine), machine, read)
                 record = finished.get((planned.row.full_name, planned.seed, key))
                 if record:
                     kept[number] = record

@@ -21,7 +21,7 @@ LAYERS = (
     {"errors", "paths", "naming", "figures", "printable"},
     {"files", "parameters", "options", "lock", "extras", "markdown", "streams", "user"},
     {"kinds", "blocks", "terminal"},
-    {"tasks", "records"},
+    {"tasks", "records", "identity"},
     {"catalog", "contract"},
     {"plan"},
     {"data"},

@@ -17,6 +17,7 @@ import common.record
 from common.data import loaded
 from rosetta import catalog, plan, records
 from rosetta.compare.comparison import WORSE, compare
+from rosetta.paths import ROOT
 from rosetta.records import Record
 from rosetta.report import pages, tables
 from rosetta.report.columns import TaskResults
@@ -254,14 +255,30 @@ KEYS = {
     "the environment": lambda: plan_key(environment="other"),
     "a parameter": lambda: plan_key(EPOCHS=4),
     "the seed": lambda: plan_key(SEED=1),
-    "the notebook": lambda: plan_key(digest=lambda path: str(path.suffix)),
-    "common": lambda: plan_key(digest=lambda path: str(path.is_dir())),
+    "the notebook": lambda: plan_key(edited="notebooks/cifar10_cnn/pytorch.ipynb"),
+    "what it imports": lambda: plan_key(edited="common/data/cifar10.py"),
+    "what that imports": lambda: plan_key(edited="common/data/loaded.py"),
+    "a variable of the row": lambda: plan_key(variables={"NVIDIA_TF32_OVERRIDE": ""}),
 }
 
 
-def plan_key(machine="here", environment="pins", digest=lambda path: "content", **changed) -> str:
-    (planned,) = plan.make(KNOWN, [ROW], "quick", GIVEN | changed, gpu=True)
-    return planned.key(environment, machine, digest)
+def plan_key(machine="here", environment="pins", edited="", variables=None, **changed) -> str:
+    row = ROW.model_copy(update={"variables": variables or {}})
+    (planned,) = plan.make(KNOWN, [row], "quick", GIVEN | changed, gpu=True)
+
+    def read(file: Path) -> bytes:
+        held = file.read_bytes()
+        return held + b"\n" if file == ROOT / edited else held
+
+    return planned.key(environment, machine, read)
+
+
+@pytest.mark.parametrize(
+    "edited", ["common/reference/imdb_gru_mistakes.py", "common/params/networks.py", "common/data/download.py"]
+)
+def test_what_a_notebook_does_not_import_is_not_in_its_key(edited):
+    """``resume`` keeps what is finished."""
+    assert (ROOT / edited).is_file() and plan_key(edited=edited) == plan_key()
 
 
 @pytest.mark.parametrize("what", KEYS)

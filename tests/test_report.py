@@ -11,11 +11,11 @@ from markdown_it import MarkdownIt
 
 from rosetta import blocks, catalog, cli, commands, files, markdown, records
 from rosetta.errors import RosettaError
+from rosetta.identity import content
 from rosetta.kinds import KINDS
 from rosetta.kinds.train import TrainMetrics
 from rosetta.measure.tables import Tables
 from rosetta.paths import RESULTS, ROOT
-from rosetta.plan import content
 from rosetta.records import Dataset, Gpu, Machine, Notebook, Point, Record
 from rosetta.report import experiments, pages, published, tables, written
 from rosetta.report.columns import TaskResults

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 from rosetta.catalog import Row
 from rosetta.figures import Sample
+from rosetta.identity import content
 from rosetta.kinds.kind import BATCH, Quantity
-from rosetta.plan import content
 from rosetta.records import Record
 from rosetta.report.columns import Column, TaskResults, title
 from rosetta.run import cards

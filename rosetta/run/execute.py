@@ -18,8 +18,9 @@ from pathlib import Path
 
 from common.record import PATTERN
 from rosetta.errors import RosettaError, Unavailable
+from rosetta.identity import content
 from rosetta.paths import GIT, ROOT, from_root
-from rosetta.plan import Plan, content
+from rosetta.plan import Plan
 from rosetta.records import Commit, Dataset, Notebook, Record, readable
 from rosetta.run.child import Job, sockets, told
 from rosetta.run.completion import Ending, complete

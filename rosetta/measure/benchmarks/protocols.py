@@ -15,6 +15,7 @@ from rosetta import files, records
 from rosetta.catalog import Row
 from rosetta.errors import unknown
 from rosetta.figures import clock
+from rosetta.identity import content
 from rosetta.measure import keep
 from rosetta.measure.benchmarks import page, scaling
 from rosetta.measure.benchmarks.page import NAME
@@ -23,7 +24,7 @@ from rosetta.measure.options import RowOptions
 from rosetta.measure.rows import Measuring, usual_threads
 from rosetta.options import numbers
 from rosetta.paths import portable
-from rosetta.plan import Plan, content
+from rosetta.plan import Plan
 from rosetta.records import Point, Record
 from rosetta.run.devices import Slot
 from rosetta.run.execute import blank, execute
