@@ -263,10 +263,14 @@ def test_no_framework(standin, tmp_path):
 @fault("no network and no data", "a proxy that refuses, an empty cache")
 def test_no_data(standin, tmp_path):
     nowhere = {"XDG_CACHE_HOME": str(tmp_path), "ROSETTA_DATA": "", "https_proxy": "http://127.0.0.1:9"}
-    done = standin.call("run", "good", "--preset", "smoke", "--out", str(standin.out), **nowhere)
-    assert done.returncode == 2
-    assert "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz" in done.stderr and "--data-dir" in done.stderr
-    return done.stderr, "everything; nothing was started"
+    command = "run", "good", "--preset", "smoke", "--out", str(standin.out)
+    real = standin.call(*command, "--data", "real", **nowhere)
+    assert real.returncode == 2 and not standin.out.exists()
+    assert "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz" in real.stderr and "--data-dir" in real.stderr
+    done = standin.call(*command, **nowhere)
+    assert done.returncode == 0 and "on generated data, marked SYNTHETIC" in done.stdout
+    assert standin.record("good")["params"]["SYNTHETIC"]
+    return real.stderr, "the rows run on generated data, marked SYNTHETIC; with `--data real` nothing is started"
 
 
 @pytest.mark.long
