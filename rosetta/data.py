@@ -17,10 +17,8 @@ def locate(dataset: str, folder: Path | None = None, fetch: bool = True) -> Path
 
     Raises RosettaError; Unreachable where no folder was given and the data could not be downloaded.
     """
-    from common.data import (
-        DataError,  # here, because it brings NumPy, which most commands do without
-        download,
-    )
+    # Here, because it brings NumPy, which most commands do without
+    from common.data import DataError, download
 
     try:
         return Path(importlib.import_module(f"common.data.{dataset}").locate(folder, fetch=fetch))

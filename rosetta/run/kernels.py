@@ -51,9 +51,7 @@ class Kernels:
 
     def __init__(self, given: dict[str, Path] | None = None, builds: dict[str, str] | None = None, here: bool = True):
         self.given, self.builds = given or {}, builds or {}
-        self._lacking: dict[
-            str, Unavailable
-        ] = {}  # environments that this machine cannot have, as was found when they were made
+        self._lacking: dict[str, Unavailable] = {}  # environments that could not be had here, with the reason
         for name, python in self.given.items():
             if name != ALL:
                 environments.load(name)
