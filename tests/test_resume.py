@@ -75,7 +75,10 @@ def test_what_has_changed_is_run_again(standin):
     assert standin.run("good").returncode == 0
     edit(standin, "good", "2.0 - epoch", "1.9 - epoch")
     assert ran(resume(standin)) == {"good"}
-    (standin.root / "common" / "extra.py").write_text("")
+    (standin.root / "common" / "extra.py").write_text("")  # no notebook imports it
+    assert ran(resume(standin)) == set()
+    with (standin.root / "common" / "record.py").open("a") as file:
+        file.write("# changed\n")
     assert ran(resume(standin)) == {"good"}
     (order,) = standin.out.glob(".batches/*/order.json")
     python = Path(sys.executable)

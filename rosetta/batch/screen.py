@@ -40,6 +40,8 @@ class Screen:
         if line.state == "running":
             if time.monotonic() - when >= EVERY_S:
                 self._say(number, f"{line.part}  {line.note}")
+            else:
+                self._said[number] = line.state, when  # a second attempt is announced, too
         elif (what := event(line.note) or line.state) not in (said, "preparing"):
             self._say(number, what)
 

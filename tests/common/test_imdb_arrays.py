@@ -3,7 +3,6 @@
 import io
 import os
 import pickle
-import time
 import zipfile
 
 import numpy as np
@@ -190,9 +189,7 @@ def test_synthetic_reviews_are_the_same_on_every_python():
 
 @pytest.mark.skipif(not REAL or REAL == loaded.SYNTHETIC, reason="needs the real reviews: set ROSETTA_DATA")
 def test_the_real_reviews():
-    began = time.perf_counter()
     x_train, y_train, x_test, y_test = imdb.load()
-    assert time.perf_counter() - began < 6, "3 s on an idle machine"
     for x, y in ((x_train, y_train), (x_test, y_test)):
         assert x.shape == (25000, 150) and x.flags.c_contiguous and np.bincount(y).tolist() == [12500, 12500]
         assert x.min() == 0 and x.max() == 29999 and 0.05 < (x == 0).mean() < 0.3
