@@ -3,13 +3,15 @@
 import os
 import random
 
+from rosetta import identity
 from rosetta.catalog import Row
 from rosetta.paths import RESULTS
 from rosetta.plan import Plan
 from rosetta.run import environments
 from rosetta.run.kernels import Kernels
 from rosetta.tasks import Task
-from rosetta.verify import conformance, digest
+from rosetta.verify import conformance
+from rosetta.verify.kinds import proof
 
 DRAWN = 3  # of the rows that have not changed
 FEW = 2  # of a newcomer, each in another environment
@@ -20,9 +22,12 @@ def changed(rows: list[Row], tasks: dict[str, Task]) -> list[Row]:
     kernels, proven = Kernels(), set()
     for key in {row.task for row in rows}:
         proven |= {(key, line.name, line.digest) for line in conformance.read(RESULTS, key).rows if line.passed}
-    unchanged = [
-        row for row in rows if (row.task, row.name, digest.of(row, tasks[row.task], kernels, synthetic=False)) in proven
-    ]
+
+    def digest(row: Row) -> str:
+        task, environment = tasks[row.task], kernels.fingerprint(row)
+        return identity.proof(row, task, proof(task.kind_name).PROOF, environment, synthetic=False, gpu=False)
+
+    unchanged = [row for row in rows if (row.task, row.name, digest(row)) in proven]
     drawn = random.Random(int(os.environ["ROSETTA_SEED"])).sample(unchanged, min(DRAWN, len(unchanged)))
     return [row for row in rows if row not in unchanged or row in drawn]
 

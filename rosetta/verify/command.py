@@ -10,7 +10,7 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from rosetta import catalog, data, plan
+from rosetta import catalog, data, identity, plan
 from rosetta.batch.workers import Workers
 from rosetta.catalog import Row
 from rosetta.errors import RosettaError
@@ -19,7 +19,7 @@ from rosetta.paths import RESULTS, portable
 from rosetta.run import devices
 from rosetta.run.kernels import chosen
 from rosetta.terminal import Console
-from rosetta.verify import conformance, cross, digest, levels, logs, page
+from rosetta.verify import conformance, cross, levels, logs, page
 from rosetta.verify.conformance import Conformance
 from rosetta.verify.diagnosis import causes
 from rosetta.verify.kinds import proof
@@ -117,7 +117,10 @@ class Setting:
             task, flavour = self.tasks[row.task], row.facts.flavour
             proven = proof(task.kind_name)
             levels.tolerances(proven.TOLERANCES, task, row)  # what is wrong there is said before anything runs
-            self.digests[row.full_name] = digest.of(row, task, kernels, options.synthetic, slots[0].machine.gpus)
+            gpus = slots[0].machine.gpus
+            self.digests[row.full_name] = identity.proof(
+                row, task, proven.PROOF, kernels.fingerprint(row, gpus), options.synthetic, bool(gpus)
+            )
             self.references[row.task, flavour] = proven.Reference(task, flavour, options.synthetic)
 
     def verify(self, row: Row) -> tuple[Row, Conformance]:

@@ -29,7 +29,7 @@ class Conformance(Named, Strict):
     task: str
     framework: str
     variant: str | None
-    digest: str  # of what decides the proof: rosetta/verify/digest.py
+    digest: str  # of what decides the proof: ``identity.proof``
     verified: datetime
     seconds: float  # that it took
     commit: Commit

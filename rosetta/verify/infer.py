@@ -16,6 +16,7 @@ from rosetta.verify.probes import Outputs, Prober, Reference
 
 __all__ = ["COLUMNS", "LEVELS", "SAVED", "TOLERANCES", "Reference", "judge"]
 
+PROOF = 1  # raise it when a level asks for more: rows are proven again
 LEVELS = {1: "weights", 3: "forward"}
 COLUMNS = {1: (), 3: ("output",)}
 BATCHSIZE, N_INPUTS = 4, 10

@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
-from rosetta import files
+from rosetta import files, identity
 from rosetta.catalog import Catalog, Row
 from rosetta.markdown import escape, link, table
 from rosetta.paths import ROOT
 from rosetta.run.kernels import Kernels
 from rosetta.tasks import Task
-from rosetta.verify import conformance, digest, several
+from rosetta.verify import conformance, several
 from rosetta.verify.conformance import Conformance, Report
 from rosetta.verify.diagnosis import Cause, causes
 from rosetta.verify.kinds import proof
@@ -42,7 +42,9 @@ def found(catalog: Catalog, task: str, report: Report, kernels: Kernels | None =
     verified, known, kernels = {line.name: line for line in report.rows}, catalog.task(task), kernels or Kernels()
     lines = [(row, verified[row.name]) for row in catalog.rows(task) if row.name in verified]
     for row, line in lines:
-        line.stale = line.digest != digest.of(row, known, kernels, line.synthetic, line.machine.gpus)
+        number, gpus = proof(known.kind_name).PROOF, line.machine.gpus
+        environment = kernels.fingerprint(row, gpus)
+        line.stale = line.digest != identity.proof(row, known, number, environment, line.synthetic, bool(gpus))
     return lines
 
 

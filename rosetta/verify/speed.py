@@ -31,6 +31,7 @@ from rosetta.verify.probes import Outputs, Prober
 
 __all__ = ["COLUMNS", "LEVELS", "SAVED", "TOLERANCES", "Reference", "judge"]
 
+PROOF = 1  # raise it when a level asks for more: rows are proven again
 LEVELS = {1: "network", 3: "forward", 4: "step"}
 COLUMNS = {1: (), 3: ("output",), 4: ("loss", "update")}
 TOLERANCES = forward.TOLERANCES | {

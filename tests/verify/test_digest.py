@@ -10,11 +10,14 @@ from tests import toys
 
 DIGESTS = """
 import json
-from rosetta import catalog
+from rosetta import catalog, identity
 from rosetta.run.kernels import Kernels
-from rosetta.verify import digest
+from rosetta.verify.train import PROOF
 known = catalog.load()
-print(json.dumps({row.name: digest.of(row, known.task(row.task), Kernels(), False) for row in known.rows("toy_train")}))
+print(json.dumps({
+    row.name: identity.proof(row, known.task(row.task), PROOF, Kernels().fingerprint(row), synthetic=False, gpu=False)
+    for row in known.rows("toy_train")
+}))
 """
 # What is changed: the file of the checkout, a text of it, and another in its place
 DECISIVE = {
@@ -34,15 +37,15 @@ DECISIVE = {
         'numpy = { looser.loss = { tolerance = 0.1, reason = "so" }, ',
     ),
     "flavour": ("notebooks/toy_train/task.toml", "numpy = { ", 'numpy = { flavour = "sweet", '),
-    "levels of the kind": ("rosetta/verify/train.py", "STEPS, BATCH = 3, 64", "STEPS, BATCH = 2, 64"),
-    "what all kinds share": ("rosetta/verify/levels.py", "array.astype(np.float64)", "array"),
+    "number of the kind's proof": ("rosetta/verify/train.py", "PROOF = 1", "PROOF = 2"),
 }
 REST = {
     "text of the notebook": ("notebooks/toy_train/numpy.ipynb", "The setup of", "Other words of"),
     "report": ("rosetta/report/tables.py", "", "# a word\n"),
     "runner": ("rosetta/run/execute.py", "", "# a word\n"),
     "page of the conformance": ("rosetta/verify/page.py", "", "# a word\n"),
-    "another kind": ("rosetta/verify/infer.py", "N_INPUTS = 4, 10", "N_INPUTS = 4, 11"),
+    "code of the verifier": ("rosetta/verify/train.py", "", "# a word\n"),
+    "another kind": ("rosetta/verify/infer.py", "PROOF = 1", "PROOF = 2"),
     "another task": ("common/reference/toy_infer.py", "np.maximum", "np.minimum"),
     "words of the task": ("notebooks/toy_train/task.toml", 'title = "toy_train"', 'title = "A toy"'),
     "estimate": ("notebooks/toy_train/task.toml", "start_s = 1", "start_s = 2"),
