@@ -11,12 +11,11 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from common.params.cifar10_cnn import DROPOUT_CONV, DROPOUT_FC, FLATTENED, WEIGHT_SHAPES
+from common.params.cifar10_cnn import FLATTENED
 from common.reference import cifar10_cnn as right
 from common.reference import mistakes
 from common.reference.layers import (
     cross_entropy,
-    dropout_mask,
     momentum_step,
     relu,
     softmax,
@@ -218,45 +217,6 @@ RARER = {
 }
 TRAINING.update(RARER)
 TRAINING.update((name + " in training", _batches(lambda x, y, _, f=f: (f(x), y))) for name, f in IMAGES.items())
-
-# ---- DROPOUT: dropout_losses(weights, x, y, passes, rng)
-
-
-def _rates(*rates):
-    return reference(DROPOUT=[(shape, rate) for (shape, _), rate in zip(right.DROPOUT, rates)])
-
-
-def _masking(mask):
-    return reference(dropout_mask=mask)
-
-
-DROPOUT = {
-    "keep probability for dropout rate": _rates(1 - DROPOUT_CONV, 1 - DROPOUT_CONV, 1 - DROPOUT_FC),
-    "the two dropout rates mixed up": _rates(DROPOUT_FC, DROPOUT_FC, DROPOUT_CONV),
-    "a dropout rate of 0.5 everywhere": _rates(DROPOUT_FC, DROPOUT_FC, DROPOUT_FC),
-    "a dropout rate of 0.25 everywhere": _rates(DROPOUT_CONV, DROPOUT_CONV, DROPOUT_CONV),
-    "no dropout after the blocks": _rates(0, 0, DROPOUT_FC),
-    "no dropout before the last layer": _rates(DROPOUT_CONV, DROPOUT_CONV, 0),
-    "dropout that does not scale up what it keeps": _masking(
-        lambda shape, rate, rng, dtype: dropout_mask(shape, rate, rng, dtype) * dtype.type(1 - rate)
-    ),
-    "dropout of whole channels": _masking(
-        lambda shape, rate, rng, dtype: dropout_mask(shape[:2] + (1,) * (len(shape) - 2), rate, rng, dtype)
-    ),
-}
-
-# ---- TESTED: probabilities(weights, x, rng), random
-
-
-def _dropped(weights, x, rng):
-    return softmax(right.forward(weights, x, right.dropout_masks(len(x), rng, x.dtype))[0])
-
-
-TESTED = {"dropout in the test": SimpleNamespace(probabilities=_dropped)}
-
-# ---- INITIAL: undo(name, array)
-
-INITIAL = mistakes.of_glorot(WEIGHT_SHAPES)
 
 # ---- SIZES: how many inputs mistakes make for fc1, in place of SIZE; errors tell it
 

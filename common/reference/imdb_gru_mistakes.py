@@ -9,7 +9,7 @@ import numpy as np
 
 from common.params.imdb_gru import BETA_1, BETA_2, EPSILON, FLAVOURS
 from common.reference.imdb_gru import Network
-from common.reference.layers import adam_step, glorot_bound
+from common.reference.layers import adam_step
 
 BETAS = BETA_1, BETA_2
 
@@ -158,29 +158,8 @@ OPTIMIZERS = {
 }
 
 
-def _initial(right):
-    """Other ways to draw initial weights: what makes right ones of them."""
-
-    def drawn(bound, biases=lambda array: array):
-        """bound: of a weight's name; biases: undone."""
-
-        def undo(name, array):
-            return array / bound(name) * right.initial_bound(name) if array.ndim > 1 else biases(array)
-
-        return SimpleNamespace(undo=undo)
-
-    return {
-        "Glorot's bound of three gates in one matrix": drawn(lambda name: glorot_bound(right.WEIGHT_SHAPES[name])),
-        "drawing weights and biases within 0.1": drawn(
-            lambda name: 0.1, lambda array: array * (np.abs(array).max() > 0.1 or np.abs(array).max() < 0.05)
-        ),
-        "drawing within 0.05": drawn(lambda name: 0.05),
-        "drawing within 0.1": drawn(lambda name: 0.1),
-    }
-
-
 def of(flavour):
-    """The lists that ``rosetta/verify/replay.py`` describes."""
+    """The mistakes of a row of this flavour."""
     names = FLAVOURS[flavour]
     right = Network(*names)
 
@@ -229,4 +208,4 @@ def of(flavour):
     training["a summed loss, told as the mean"] = scaled(lambda n: 1)
     training.update((name, trained_on(lambda x, y, f=f: (x, f(y)), labels=f)) for name, f in LABELS.items())
     training.update((name + " in training", trained_on(lambda x, y, f=f: (f(x), y))) for name, f in REVIEWS.items())
-    return SimpleNamespace(FORWARD=forward, TRAINING=training, INITIAL=_initial(right))
+    return SimpleNamespace(FORWARD=forward, TRAINING=training)

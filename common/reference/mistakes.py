@@ -1,14 +1,10 @@
-"""Mistakes that porters make in any task that trains with momentum from Glorot uniform weights: what the lists of tasks are made of."""
-
-import math
-from types import SimpleNamespace
+"""Mistakes that porters make in any task that trains with momentum: what the lists of tasks are made of."""
 
 import numpy as np
 
 from common.reference.layers import (
     cross_entropy,
     cross_entropy_gradient,
-    glorot_bound,
     momentum_step,
     softmax,
 )
@@ -83,64 +79,3 @@ def twice_gradient(logits, y):
     p = softmax(logits)
     d = cross_entropy_gradient(p, y)
     return p * (d - (d * p).sum(axis=1, keepdims=True))
-
-
-# ---- Initial weights. undo(name, array) makes of weights drawn in another way those that are Glorot uniform, with biases of 0
-
-_erf = np.vectorize(math.erf, otypes=[float])
-CUT = 0.87962566103423978  # deviation of normal numbers of which those beyond 2 are drawn again
-
-
-def of_glorot(shapes):
-    """Other ways to draw the weights of a network. shapes: by name; a dict of what offers ``undo``, by the way's name."""
-
-    def fan_in(name):
-        return int(np.prod(shapes[name][1:]))
-
-    def bound(name):
-        return glorot_bound(shapes[name])
-
-    def uniform(other, biases=lambda name, array: array):
-        """other: the bound of a weight's name."""
-        return SimpleNamespace(
-            undo=lambda name, array: array / other(name) * bound(name) if array.ndim > 1 else biases(name, array)
-        )
-
-    def normal(deviation, cut=False):
-        """deviation: of a weight's name; cut: whether numbers beyond 2 deviations are drawn again."""
-
-        def undo(name, array):
-            if array.ndim == 1:
-                return array
-            scaled = array / deviation(name) * (CUT if cut else 1)
-            return _erf(scaled / math.sqrt(2)) / (math.erf(math.sqrt(2)) if cut else 1) * bound(name)
-
-        return SimpleNamespace(undo=undo)
-
-    def within(name, array):
-        """Biases that are uniform within the weights' bound, by their largest and by their squares' mean, 5 standard errors."""
-        scaled = array * math.sqrt(fan_in(name.replace("bias", "weight")))
-        as_drawn = abs(3 * (scaled**2).mean() - 1) <= 5 * math.sqrt(0.8 / array.size)
-        return np.where(np.abs(scaled) <= 1, 0, array) if as_drawn else array
-
-    deviations = {
-        "Glorot": lambda name: bound(name) / math.sqrt(3),
-        "He": lambda name: math.sqrt(2.0 / fan_in(name)),
-        "LeCun": lambda name: math.sqrt(1.0 / fan_in(name)),
-    }
-    ways = {
-        "biases that start at another constant than 0": SimpleNamespace(
-            undo=lambda name, array: array - array[0] if array.ndim == 1 else array
-        ),
-        "He initialisation (uniform)": uniform(lambda name: math.sqrt(6.0 / fan_in(name))),
-        "LeCun initialisation (uniform)": uniform(lambda name: math.sqrt(3.0 / fan_in(name))),
-        "drawing weights and biases within 1 / sqrt(fan-in)": uniform(lambda name: 1 / math.sqrt(fan_in(name)), within),
-        "Glorot's bound with the kernel left out of the outputs": uniform(
-            lambda name: math.sqrt(6.0 / (fan_in(name) + shapes[name][0]))
-        ),
-        "drawing within 0.07": uniform(lambda name: 0.07),
-        "drawing within 0.05": uniform(lambda name: 0.05),
-    }
-    ways.update((name + " initialisation (normal)", normal(of)) for name, of in deviations.items())
-    ways.update((name + " initialisation (normal, cut at 2)", normal(of, cut=True)) for name, of in deviations.items())
-    return ways

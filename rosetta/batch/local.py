@@ -9,7 +9,6 @@ from pathlib import Path
 
 from rosetta import data
 from rosetta.batch.batch import Batch, Numbered
-from rosetta.batch.workers import Workers
 from rosetta.errors import RosettaError, SlotLost
 from rosetta.plan import Plan
 from rosetta.records import Record
@@ -17,6 +16,7 @@ from rosetta.run.devices import Slot
 from rosetta.run.execute import execute, not_run
 from rosetta.run.installer import Tell, events
 from rosetta.run.kernels import Kernels
+from rosetta.run.workers import Workers
 
 
 class Local:

@@ -10,8 +10,7 @@ import numpy as np
 
 from rosetta.verify.levels import UNITS, Finding
 
-# A mistake that comes so many times closer than the reference is told as a guess; none where a level knows only right and wrong
-GUESS, NO_GUESS = 3.0, math.inf
+GUESS = 3.0  # a mistake that comes so many times closer than the reference is told as a guess
 CERTAIN = 100.0  # one that comes so many times closer as what happens, in training: numbers far from the reference do not meet a tolerance made for small ones
 
 
@@ -34,7 +33,7 @@ def excess(finding: Finding) -> float:
     return max(value / limit if value else 0.0 for value, limit in pairs)
 
 
-def named(failed: Finding, replays: Iterable[Replay], guess: float = GUESS, certain: float = math.inf) -> str | None:
+def named(failed: Finding, replays: Iterable[Replay], certain: float = math.inf) -> str | None:
     """The mistake that reproduces what failed; else the closest, as a guess; None where none is much closer than the reference.
 
     Ends at the first mistake that reproduces it.
@@ -45,7 +44,7 @@ def named(failed: Finding, replays: Iterable[Replay], guess: float = GUESS, cert
             return f"this is what happens with {replay.mistake} ({_within(failed, replay.finding)})"
         if closest is None or excess(replay.finding) < excess(closest.finding):
             closest = replay
-    if closest is None or excess(closest.finding) == math.inf or excess(closest.finding) * guess > excess(failed):
+    if closest is None or excess(closest.finding) == math.inf or excess(closest.finding) * GUESS > excess(failed):
         return None
     return f"closest to what happens with {closest.mistake}, a guess ({_within(failed, closest.finding)})"
 

@@ -256,6 +256,8 @@ def dropout(losses: list, expected, mine, reference, tolerances: dict) -> Findin
     # the logarithm of a standard deviation from n normal numbers has a standard error of 1 / sqrt(2 n)
     log_ratio = abs(np.log(max(spread, 1e-12) / wanted)) if np.isfinite(spread) else np.nan
     scatter = log_ratio / np.sqrt(0.5 / len(losses) + 0.5 / len(expected))
+    if np.ptp(losses) < tolerances["loss"] < wanted:
+        judge.fail("the losses are all the same: is dropout off in training?")
     judge.at_most("mean", shift, f"mean loss {losses.mean():.4f} instead of {expected.mean():.4f}, in sigmas")
     judge.at_most("spread", scatter, f"losses scatter by {spread:.4f} instead of {wanted:.4f}, in sigmas")
     _same_probabilities(judge, mine, reference)

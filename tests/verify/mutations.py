@@ -86,12 +86,14 @@ MUTATIONS = {
     ),
     "dropout in the test": Mutation(
         level=5,
+        named=None,
         pytorch=(("evaluate", "model.eval()", "model.train()"),),
         mxnet_gluon=(("evaluate", "return np.concat", "with autograd.train_mode(): return np.concat"),),
         tensorflow1=(("evaluate", "sess.run(softmax, {", "sess.run(softmax, {training: True, "),),
     ),
     "keep probability for dropout rate": Mutation(
         level=5,
+        named=None,
         pytorch=(("model", "Dropout(DROPOUT_CONV)", "Dropout(1 - DROPOUT_CONV)"),),
         mxnet_gluon=(("model", "Dropout(", "Dropout(1 - "),),
         tensorflow1=(("model", "rate=DROPOUT_CONV", "rate=(1 - DROPOUT_CONV)"),),
@@ -110,13 +112,14 @@ MUTATIONS = {
     ),
     "He initialisation": Mutation(
         level=2,
+        named=None,
         pytorch=(("model", "xavier_uniform_", "kaiming_uniform_"),),
         mxnet_gluon=(("model", "Xavier()", 'Xavier(factor_type="in", magnitude=6)'),),
         tensorflow1=(("model", "n_in, n_out])", "n_in, n_out], initializer=tf.initializers.he_uniform())"),),
     ),
     "biases of 0.01": Mutation(
         level=2,
-        named="biases that start at another constant than 0",
+        named=None,
         pytorch=(("model", "zeros_(layer.bias)", "constant_(layer.bias, 0.01)"),),
         mxnet_gluon=(("model", "nn.Dense(10)", "nn.Dense(10, bias_initializer=mx.init.Constant(0.01))"),),
         tensorflow1=(("model", "tf.zeros_initializer()", "tf.constant_initializer(0.01)"),),

@@ -78,12 +78,6 @@ def of_trained(reference, *mistakes, size=SMALL) -> tuple[dict[int, Finding], di
     return _diagnosed(findings, left, reference)
 
 
-def of_dropped(reference, *mistakes) -> tuple[dict[int, Finding], dict[int, str]]:
-    """The second probe's."""
-    left = train.dropped(lambda parameters: run(planted(*mistakes), parameters), reference, SMALL)
-    return _diagnosed(train.of_dropped(left, reference, TOLERANCES, SMALL), left, reference)
-
-
 def _diagnosed(findings, left, reference):
     return {each.level: each for each in findings}, replay.of(findings, [left], reference, ROW)
 
@@ -93,12 +87,12 @@ def in_front(role: str, code: str | tuple[str, str]) -> tuple[str, str, str]:
 
 
 def test_the_reference_itself_has_no_diagnosis(reference):
-    for probed in (of_trained(reference), of_dropped(reference)):
-        assert all(finding.passed for finding in probed[0].values()) and probed[1] == {}
+    findings, about = of_trained(reference)
+    assert all(finding.passed for finding in findings.values()) and about == {}
 
 
 def test_every_known_mistake_is_planted_here():
-    for kind in ("FORWARD", "TRAINING", "DROPOUT", "TESTED", "INITIAL"):
+    for kind in ("FORWARD", "TRAINING"):
         assert getattr(plants, kind).keys() == getattr(known, kind).keys()
 
 
@@ -116,29 +110,6 @@ def test_mistake_of_training_is_named(reference, name):
     findings, about = of_trained(reference, in_front("train", plants.TRAINING[name]))
     assert not findings[4].passed and findings[3].passed
     assert about[4].startswith("losses ") and re.search(f"what happens with {re.escape(name)}(, a guess)? ", about[4])
-
-
-# The others look alike in so few draws: the level passes, or the closest of them is named
-@pytest.mark.parametrize("name", ["keep probability for dropout rate", "the two dropout rates mixed up"])
-def test_mistake_of_dropout_is_named(reference, name):
-    findings, about = of_dropped(reference, in_front("train", plants.DROPOUT[name]))
-    assert not findings[5].passed
-    assert f"this is what happens with {name} (" in about[5]
-
-
-def test_dropout_in_the_test_is_named(reference):
-    for name, line in plants.TESTED.items():
-        findings, about = of_dropped(reference, in_front("evaluate", line))
-        assert not findings[5].passed
-        assert f"this is what happens with {name} (" in about[5]
-
-
-@pytest.mark.drawn(2)
-@pytest.mark.parametrize("name", plants.INITIAL)
-def test_initialiser_is_named(reference, name):
-    findings, about = of_dropped(reference, in_front("weights", plants.INITIAL[name]))
-    assert not findings[2].passed
-    assert f"this is what happens with {name} (" in about[2]
 
 
 @pytest.mark.drawn(2)

@@ -14,9 +14,6 @@ from rosetta.verify.probes import Reference
 NONE = {
     "FORWARD": {},
     "TRAINING": {},
-    "DROPOUT": {},
-    "TESTED": {},
-    "INITIAL": {},
     "CARRIED": {},
     "SIZES": {},
     "SIZE": 1,

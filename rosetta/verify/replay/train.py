@@ -1,9 +1,7 @@
-"""Replays of kind ``train``, on what the two runs of a row have left.
+"""Replays of kind ``train``, on what the first run of a row has left.
 
 The values of known mistakes offer what the level needs: FORWARD ``probabilities(weights, x)``, TRAINING ``train(weights, batches,
-constants)`` (and ``labels(y)`` where it changes these), DROPOUT ``dropout_losses(weights, x, y, passes, rng)``, TESTED
-``probabilities(weights, x, rng)``, INITIAL ``undo(name, array)`` (what makes right initial weights of wrong ones).
-Replays compute in float32, on few examples: they are compared with what failed.
+constants)`` (and ``labels(y)`` where it changes these). Replays compute in float32, on few examples: they are compared with what failed.
 """
 
 from collections.abc import Iterator
@@ -13,25 +11,21 @@ import numpy as np
 
 from rosetta.catalog import Row
 from rosetta.verify import levels, train
-from rosetta.verify.diagnosis import CERTAIN, GUESS, NO_GUESS, Replay, misplaced, named, spoken_of, transposed
+from rosetta.verify.diagnosis import CERTAIN, GUESS, Replay, misplaced, named, spoken_of, transposed
 from rosetta.verify.levels import Finding, Judge
 from rosetta.verify.probes import Outputs
 from rosetta.verify.replay import mistakes
 from rosetta.verify.train import STEPS, Reference
 
 LOOKED_AT, EXAMPLES = 100, 16  # of the test: of the first so many those that are off most
-DRAWS = 100  # of losses with dropout
-LARGEST = 20_000  # numbers of a tensor that are looked at for how they were drawn
-# How far the size of what dropout does to probabilities may be off, as a factor: it is random
-LIKE = 1.5
 
 Weights = dict[str, np.ndarray]
 
 
 def of(findings: list[Finding], left: list[Outputs], reference: Reference, row: Row) -> dict[int, str]:
-    """What is known of the failed levels: level -> sentence. left: what the two runs of the row have left, or the first alone."""
+    """What is known of the failed levels: level -> sentence. left: what the runs of the row have left."""
     failed = {finding.level: finding for finding in findings if not finding.passed}
-    known, trained, dropped = mistakes.known(reference), left[0], left[:2][-1]
+    known, trained = mistakes.known(reference), left[0]
     tolerances = levels.tolerances(train.TOLERANCES, reference.task, row)
     if trained.weights is None:
         said = spoken_of(trained.error or "", known.SIZES, known.SIZE, train.BATCH)
@@ -44,11 +38,6 @@ def of(findings: list[Finding], left: list[Outputs], reference: Reference, row: 
         about[3] = _forward(failed[3], trained, reference, tolerances, known)
     if 4 in failed and _same_outputs(failed.get(3)):  # else what is wrong with the network shows there, too
         about[4] = _training(failed[4], trained, reference, tolerances, known)
-    if 5 in failed and reference.drops and 3 not in failed and dropped.weights is not None:
-        about[5] = _dropout(failed[5], dropped, reference, tolerances, known)
-    if 2 in failed and dropped.weights is not None:
-        replays = _initial(dropped.weights, reference, tolerances, known)
-        about[2] = named(failed[2], replays, guess=NO_GUESS)
     return {level: said for level, said in sorted(about.items()) if said}
 
 
@@ -148,56 +137,3 @@ def _start(reference: Reference) -> tuple[Weights, tuple[np.ndarray, np.ndarray]
 def _replayed(reference: Reference, name: str, constants: tuple, steps: int) -> tuple[Weights, list[float]]:
     start, batch = _start(reference)
     return mistakes.known(reference).TRAINING[name].train(start, [batch] * steps, dict(constants))
-
-
-# ---- Level 5
-
-
-def _dropout(failed: Finding, outputs: Outputs, reference: Reference, tolerances: dict, known) -> str | None:
-    params, weights = outputs.record.params, _single(outputs.weights)
-    x, y, test, _ = reference.data(params["N_TRAIN"], params["N_TEST"])
-    losses, few = outputs.record.metrics.loss, _floats(test[:EXAMPLES])
-    probabilities = reference.network.probabilities(weights, few)
-    mine = outputs.outputs[: len(few)]
-    if mine.shape == probabilities.shape and np.abs(mine - probabilities).max() > tolerances["probability"]:
-        return _tested(mine, probabilities, weights, few, known)
-    if len(losses) > 1 and np.ptp(np.array(losses, float)) < tolerances["loss"]:
-        return "the losses are all the same: is dropout off in training?"
-
-    def judged(network) -> Finding:
-        drawn = network.dropout_losses(
-            weights, _floats(x[: train.DROP_BATCH]), y[: train.DROP_BATCH], DRAWS, np.random.RandomState(4)
-        )
-        return train.dropout(losses, drawn, mine, probabilities, tolerances)
-
-    # All of them: more than one may be within what chance allows
-    replays = [Replay(name, judged(each)) for name, each in known.DROPOUT.items()]
-    return named(failed, sorted(replays, key=lambda replay: replay.finding.measured.get("mean") or np.inf))
-
-
-def _tested(mine: np.ndarray, right: np.ndarray, weights: Weights, x: np.ndarray, known) -> str | None:
-    """What is random cannot be reproduced: the mistake whose probabilities are as far from the right ones."""
-    rng = np.random.RandomState(5)
-    for name, each in known.TESTED.items():
-        ratio = np.linalg.norm(mine - right) / np.linalg.norm(each.probabilities(weights, x, rng) - right)
-        if 1 / LIKE < ratio < LIKE:
-            return f"this is what happens with {name} (test probabilities are off {ratio:.2f} times as much)"
-    return None
-
-
-# ---- Level 2
-
-
-def _initial(fresh: Weights, reference: Reference, tolerances: dict, known) -> Iterator[Replay]:
-    """Of the tensors that are wrong, some of the numbers."""
-    bound = reference.network.initial_bound
-    some = {name: array.ravel()[:: -(-array.size // LARGEST)].astype(np.float64) for name, array in fresh.items()}
-    wrong = {name: array for name, array in fresh.items() if not train.initial({name: array}, bound, tolerances).passed}
-    for mistake, each in known.INITIAL.items():
-        undone = {name: each.undo(name, _shaped(some[name], fresh[name])) for name in wrong}
-        yield Replay(mistake, train.initial(undone, bound, tolerances))
-
-
-def _shaped(some: np.ndarray, array: np.ndarray) -> np.ndarray:
-    """A bias is told from a weight by its axes."""
-    return some if array.ndim == 1 else some[:, None]
