@@ -78,7 +78,7 @@ def write_report(out: Path | None, draw: bool, command_line) -> None:
     from rosetta.measure.benchmarks import page as repeated  # here, because these bring NumPy
     from rosetta.measure.benchmarks import scaling
     from rosetta.measure.tables import Tables
-    from rosetta.verify import page
+    from rosetta.verify import conformance
 
     known, results = catalog.load(), shown_folder(out)
     files, every = [], [record for _, record in records.read_all(results)]
@@ -89,7 +89,7 @@ def write_report(out: Path | None, draw: bool, command_line) -> None:
             from rosetta.measure.benchmarks import pictures as curves
 
             files += curves.draw(known, every, results) + plot.write(known, every, results)
-    files += [page.write(known, key, results) for key in known.tasks]
+    files += [conformance.write_page(known, key, results) for key in known.tasks]
     files += [*Tables(known, every, results).write(), repeated.write(known, every, results)]
     files.append(scaling.write(known, every, results))
     files += pages.write(known, results)  # after those that it links to

@@ -29,9 +29,9 @@ from rosetta.run.kernels import chosen
 from rosetta.site import concepts, programs
 from rosetta.tasks import UNTIMED
 from rosetta.terminal import Console
-from rosetta.verify import command, logs
-from rosetta.verify.diagnosis import causes
-from rosetta.verify.kinds import proof
+from rosetta.verify import command
+from rosetta.verify.conformance import PROOFS
+from rosetta.verify.proof import causes
 
 TESTS = ("tests/test_notebooks.py", "tests/test_prose.py")  # those that look at single notebooks
 EPOCHS = 2  # of the run of a row that trains, so that there is a test between epochs and a loss to fall
@@ -170,11 +170,11 @@ class _Row:
         _, found = setting.verify(self.row)
         if found.skipped:
             raise RosettaError(found.skipped)
-        levels = proof(self.task.kind_name).LEVELS
+        levels = PROOFS[self.task.kind_name].LEVELS
         for cause in causes(found.findings):
             said = [found.diagnosis[level] for level in cause.levels if level in found.diagnosis]
-            log = logs.path(self.options.out, self.row)
-            raise RosettaError("; ".join([cause.told(levels), *said]) + (f" (log: {log})" if log.is_file() else ""))
+            log = command.log_of(self.options.out, self.row)
+            raise RosettaError("; ".join([cause.line(levels), *said]) + (f" (log: {log})" if log.is_file() else ""))
         told = f"levels {', '.join(str(finding.level) for finding in found.findings)} pass"
         if self.doubt:
             raise RosettaError(f"{told}, but in the run before {self.doubt}")

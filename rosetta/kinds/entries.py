@@ -16,6 +16,7 @@ class Entries(Kind):
     roles = (PARAMETERS, Role("setup", "Setup"), Role("answers", "Entries", many=True), RECORD)
     core = "answers"
     constants = {"SEED": 0}
+    saved = ("answers.npz",)
     metrics = EntriesMetrics
     timed = {"setup": "setup_s"}
     main = (Quantity("entries", lambda m: m.answers, WHOLE, better="more", timed=False),)

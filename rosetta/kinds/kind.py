@@ -151,6 +151,7 @@ class Kind(ABC):
     lines: ClassVar[int] = 110  # of code that a notebook may have: it is short enough to read
     core: ClassVar[str] = "model"  # the role that tells frameworks apart best: a comparison opens at it
     constants: ClassVar[dict[str, Any]]  # that a task must have, each with a value of its type, the least of a number
+    saved: ClassVar[tuple[str, ...]] = ("weights.npz", "outputs.npy")  # files of a notebook that is given SAVE_TO
     judged: ClassVar[dict[str, Any]] = {}  # that a task may have, likewise, and no notebook: figures are judged by them
     bounded: ClassVar[tuple[str, ...]] = ()  # sizes that cannot be larger than the task's own
     metrics: ClassVar[type[Metrics]]

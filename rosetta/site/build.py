@@ -21,8 +21,7 @@ from rosetta.report.tables import Cell
 from rosetta.site import addresses, frameworks, results, task_pages
 from rosetta.site.content import TaskContent
 from rosetta.site.pages import NAME, Pages, home
-from rosetta.verify import conformance, kinds
-from rosetta.verify import page as conformance_page
+from rosetta.verify import conformance
 
 ASSETS = Path(__file__).resolve().parent / "assets"
 MARK = ".rosetta-site"  # in a folder that holds a site, so that no other folder is ever emptied
@@ -51,7 +50,7 @@ def write(out: Path, folder: Path, repository: str | None, branch: str | None = 
             for record in content.results.records:
                 frameworks.write_record(pages, content, record, folder)
             proofs = RESULTS / "conformance" / f"{content.key}.md"
-            _document(pages, proofs, conformance_page.page(catalog, content.key, folder), "Conformance", content)
+            _document(pages, proofs, conformance.page(catalog, content.key, folder), "Conformance", content)
         results.write(pages, contents)
         documents = [
             _document(pages, file, file.read_text(encoding="utf-8"), "Proof" if file.stem == "same-network" else "")
@@ -76,9 +75,9 @@ def _with_its_files(file: Path, record: Record) -> Record:
 
 def _badges(catalog: Catalog, key: str, folder: Path) -> dict[str, Cell]:
     """By row, how many levels it passes."""
-    levels = len(kinds.proof(catalog.task(key).kind_name).LEVELS)
+    levels = len(conformance.PROOFS[catalog.task(key).kind_name].LEVELS)
     badges = {}
-    for row, line in conformance_page.found(catalog, key, conformance.read(folder, key)):
+    for row, line in conformance.lines(catalog, key, conformance.read(folder, key)):
         passed = sum(finding.passed for finding in line.findings)
         way, badge = addresses.of_task("conformance", key), "good" if line.passed else "bad"
         badges[row.name] = Cell("stale" if line.stale else f"{passed} of {levels} levels", to=way, badge=badge)

@@ -1,6 +1,5 @@
 """``run_all.py verify``: does every notebook compute what the reference in NumPy does?
 
-kinds names the module that proves a kind of task (train, infer, speed, entries); probes runs a row's notebook for them, levels
-judges what it saved, conformance keeps what was found, page writes it down; cross gives one
-framework's trained weights to the others.
+proof runs a row's notebook and has what the proofs of all kinds share; train, infer, speed and entries prove a kind each, name known
+mistakes, and let rows exchange weights; conformance keeps what was found and writes the page; command is what the user calls.
 """

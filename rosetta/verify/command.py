@@ -2,11 +2,13 @@
 
 import os
 import random
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from pydantic import BaseModel
 from rich.table import Table
 from rich.text import Text
 
@@ -16,15 +18,12 @@ from rosetta.errors import RosettaError
 from rosetta.options import about, results_folder
 from rosetta.paths import RESULTS, portable
 from rosetta.run import devices
-from rosetta.run.kernels import chosen
+from rosetta.run.kernels import Kernel, Kernels, chosen
 from rosetta.run.workers import Workers
 from rosetta.terminal import Console
-from rosetta.verify import conformance, cross, levels, logs, page
-from rosetta.verify.conformance import Conformance
-from rosetta.verify.diagnosis import causes
-from rosetta.verify.kinds import proof
-from rosetta.verify.logs import LoggingKernels
-from rosetta.verify.probes import Bench, Reference
+from rosetta.verify import conformance
+from rosetta.verify.conformance import PROOFS, Conformance
+from rosetta.verify.proof import Bench, Reference, causes, tolerances
 
 DRAWN_S = 600  # of proofs that unchanged rows are drawn for; the first one drawn may take longer
 
@@ -50,32 +49,31 @@ def verify(names: list[str], options: Options, every: bool = False, drawn: int =
     kept = {} if names or every else setting.unchanged(drawn)
     due = [row for row in setting.rows if row.full_name not in kept]
     verified: dict[str, Conformance] = {}
-    for row, found in setting.bench.workers.each(setting.verify, due):
-        verified[row.full_name] = found
-        setting.reports[row.task].add(found)
-        conformance.write(setting.reports[row.task], setting.results, row.task)
+    for row, line in setting.bench.workers.each(setting.verify, due):
+        verified[row.full_name] = line
+        setting.keep(row.task, line)
         head = f"[{len(verified)}/{len(due)}] {setting.catalog.label(row)}: "
-        line = _line(head, found, setting.tasks[row.task].kind_name, logs.path(setting.results, row))
-        setting.console.print(line, soft_wrap=True)
+        text = _line(head, line, setting.tasks[row.task].kind_name, log_of(setting.results, row))
+        setting.console.print(text, soft_wrap=True)
     written = ""
     for key, task in setting.tasks.items():
         if lines := [(row, verified[row.full_name]) for row in due if row.task == key]:
             setting.console.print(_table(task.kind_name, lines))
             written += f"; {setting.page(key)}"
-    passed, since = len(kept) + sum(found.passed for found in verified.values()), ""
+    passed, since = len(kept) + sum(line.passed for line in verified.values()), ""
     if kept:
-        first = min(found.verified for found in kept.values())
+        first = min(line.verified for line in kept.values())
         since = f" ({len(kept)} unchanged since {first:%Y-%m-%d}, {len(due)} verified now)"
     has_data = any(task.data for task in setting.tasks.values())
     on = f" on {'SYNTHETIC' if options.synthetic else 'real'} data" if has_data else ""
-    setting.note(f"{passed} of {len(setting.rows)} rows pass all levels{since}{on}{written}")
-    return 0 if all(found.passed or found.skipped and not names for found in verified.values()) else 1
+    setting.console.say(f"{passed} of {len(setting.rows)} rows pass all levels{since}{on}{written}")
+    return 0 if all(line.passed or line.skipped and not names for line in verified.values()) else 1
 
 
-def crossload(names: list[str], given: dict[str, Any], options: Options) -> int:
+def crossload(names: list[str], changed: dict[str, Any], options: Options) -> int:
     """Let the rows compute with the same weights and keep how they agree. Exit code 0 only if they do.
 
-    given: parameters that the user has set.
+    changed: parameters that the user has set.
     """
     setting = Setting(names, options)
     if len(setting.tasks) > 1:
@@ -83,16 +81,14 @@ def crossload(names: list[str], given: dict[str, Any], options: Options) -> int:
     if len(setting.rows) < 2:
         raise RosettaError("crossload needs two rows or more")
     (task,) = setting.tasks.values()
-    crossing = cross.of(task.kind_name)
-    if not crossing:
+    proof = PROOFS[task.kind_name]
+    if not hasattr(proof, "cross"):
         raise RosettaError(f"{task.key} is of kind {task.kind.name}: its rows have no weights to be exchanged")
-    given = plan.checked(given, task)
-    reference = setting.of_one_network(crossing)
-    crossed = crossing.make(setting.rows, reference, setting.bench, setting.note, given)
-    setting.reports[task.key].cross(crossed)
-    conformance.write(setting.reports[task.key], setting.results, task.key)
-    agree = "all agree" if crossed.passed else "NOT all agree"
-    setting.note(f"{agree}; {setting.page(task.key)}")
+    changed = plan.checked(changed, task)
+    reference = setting.of_one_network(proof)
+    crossed = proof.cross(setting.rows, reference, setting.bench, setting.console.say, changed)
+    setting.keep(task.key, crossed)
+    setting.console.say(f"{'all agree' if crossed.passed else 'NOT all agree'}; {setting.page(task.key)}")
     return 0 if crossed.passed else 1
 
 
@@ -111,34 +107,36 @@ class Setting:
         if options.data_dir:  # kernels inherit it
             os.environ["ROSETTA_DATA"] = str(options.data_dir.absolute())
         slots, kernels = devices.shared(options.gpus, options.jobs), chosen(options.python, options.build)
-        self.bench, self.gpu = Bench(kernels, Workers(slots)), any(slot.on_gpu for slot in slots)
+        self.bench, self.on_gpu = Bench(kernels, Workers(slots)), any(slot.on_gpu for slot in slots)
         self.digests, self.references = {}, {}
+        gpus = slots[0].machine.gpus
         for row in self.rows:
             task, flavour = self.tasks[row.task], row.facts.flavour
-            proven = proof(task.kind_name)
-            levels.tolerances(proven.TOLERANCES, task, row)  # what is wrong there is said before anything runs
-            gpus = slots[0].machine.gpus
+            proof = PROOFS[task.kind_name]
+            tolerances(proof.TOLERANCES, task, row)  # what is wrong there is said before anything runs
+            environment = kernels.fingerprint(row, gpus)
             self.digests[row.full_name] = identity.proof(
-                row, task, proven.PROOF, kernels.fingerprint(row, gpus), options.synthetic, bool(gpus)
+                row, task, proof.PROOF, environment, options.synthetic, bool(gpus)
             )
-            self.references[row.task, flavour] = proven.Reference(task, flavour, options.synthetic)
+            self.references[row.task, flavour] = proof.Reference(task, flavour, options.synthetic)
 
     def verify(self, row: Row) -> tuple[Row, Conformance]:
-        reference = self.references[row.task, row.facts.flavour]
-        log = logs.path(self.results, row)
+        """Prove a row. What its runs print stays in its log if a level fails."""
+        reference, log = self.references[row.task, row.facts.flavour], log_of(self.results, row)
         bench = replace(self.bench, kernels=LoggingKernels(self.bench.kernels, log))
-        probe = bench.prober(row, reference.task, self.options.synthetic)
-        found = conformance.verify(row, probe, reference, self.digests[row.full_name], self.gpu)
-        if not found.failed:
+        line = conformance.verify(
+            row, bench.prober(row, reference), reference, self.digests[row.full_name], self.on_gpu
+        )
+        if not line.failed:
             log.unlink(missing_ok=True)
-        return row, found
+        return row, line
 
-    def of_one_network(self, crossing: ModuleType) -> Reference:
+    def of_one_network(self, proof: ModuleType) -> Reference:
         """The reference of the rows. Raises RosettaError where their flavours compute different things from the same weights."""
         first_of = {row.facts.flavour: row for row in reversed(self.rows)}
         first, *others = sorted(first_of.values(), key=self.rows.index)
         for row in others:
-            if not crossing.same_network(*(self.references[one.task, one.facts.flavour] for one in (first, row))):
+            if not proof.same_network(*(self.references[one.task, one.facts.flavour] for one in (first, row))):
                 ways = " and ".join(f"{one.name} ({one.facts.flavour})" for one in (first, row))
                 raise RosettaError(f"{ways} compute different things from the same weights: name rows of one")
         return self.references[first.task, first.facts.flavour]
@@ -149,21 +147,46 @@ class Setting:
         What is committed counts, too, unless the user has named a folder.
         """
         committed = [] if self.options.out else [conformance.read(RESULTS, key) for key in self.tasks]
-        found = [line for report in (*committed, *self.reports.values()) for line in report.rows]
-        latest = {line.full_name: line for line in sorted(found, key=lambda line: line.verified)}
+        lines = [line for report in (*committed, *self.reports.values()) for line in report.rows]
+        latest = {line.full_name: line for line in sorted(lines, key=lambda line: line.verified)}
         kept = {name: line for name, line in latest.items() if line.passed and line.digest == self.digests.get(name)}
         seed = int(os.environ.get("ROSETTA_SEED") or random.randrange(10**6))
-        chosen = some(kept, drawn, random.Random(seed))
-        if chosen:
-            self.note(f"drawn with seed {seed}: {', '.join(chosen)}")
-        return {name: line for name, line in kept.items() if name not in chosen}
+        again = some(kept, drawn, random.Random(seed))
+        if again:
+            self.console.say(f"drawn with seed {seed}: {', '.join(again)}")
+        return {name: line for name, line in kept.items() if name not in again}
+
+    def keep(self, task: str, result: Conformance | BaseModel) -> None:
+        """Put what was found of a row, or of rows together, into the task's report."""
+        self.reports[task].add(result)
+        conformance.write(self.reports[task], self.results, task)
 
     def page(self, task: str) -> str:
         """Writes a task's page anew; where it lies, for the user."""
-        return portable(str(page.write(self.catalog, task, self.results, self.bench.kernels))) + about(self.results)
+        file = conformance.write_page(self.catalog, task, self.results, self.bench.kernels)
+        return portable(str(file)) + about(self.results)
 
-    def note(self, line: str) -> None:
-        self.console.say(line)
+
+class LoggingKernels(Kernels):
+    """Kernels whose runs all write to one log, which outlives them. Without it, where it cannot be written."""
+
+    def __init__(self, kernels: Kernels, log: Path):
+        super().__init__(kernels.given, kernels.builds)
+        self.log = log
+        with suppress(OSError):
+            log.unlink(missing_ok=True)
+
+    def get(self, row: Row, log: Path, *arguments, **options) -> Kernel:
+        with suppress(OSError):
+            self.log.parent.mkdir(parents=True, exist_ok=True)
+            self.log.touch()
+            log.symlink_to(self.log.absolute())
+        return super().get(row, log, *arguments, **options)
+
+
+def log_of(results: Path, row: Row) -> Path:
+    """What a row's runs print, kept below the results while a proof that failed asks for it: a run's own folder goes with the run."""
+    return results / "conformance" / f"{row.task}.{row.stem}.log"
 
 
 def some(proven: dict[str, Conformance], most: int, chance: random.Random) -> list[str]:
@@ -176,27 +199,25 @@ def some(proven: dict[str, Conformance], most: int, chance: random.Random) -> li
     return names
 
 
-def _line(head: str, found: Conformance, kind: str, log: Path) -> Text:
-    if found.skipped:
-        return Text(f"{head}skipped: {found.skipped}", "yellow")
-    if found.passed:
-        return Text(f"{head}ok  ({found.seconds:.0f} s)")
-    names = proof(kind).LEVELS
-    lines = [f"{head}FAILED {'; '.join(cause.told(names) for cause in causes(found.findings))}"]
-    lines += [f"    level {level}: {said}" for level, said in found.diagnosis.items()]
-    lines += [f"    log: {portable(str(log))}"] if log.is_file() else []
-    return Text("\n".join(lines), "red")
+def _line(head: str, line: Conformance, kind: str, log: Path) -> Text:
+    if line.skipped:
+        return Text(f"{head}skipped: {line.skipped}", "yellow")
+    if line.passed:
+        return Text(f"{head}ok  ({line.seconds:.0f} s)")
+    texts = [f"{head}FAILED {'; '.join(cause.line(PROOFS[kind].LEVELS) for cause in causes(line.findings))}"]
+    texts += [f"    level {level}: {said}" for level, said in line.diagnosis.items()]
+    texts += [f"    log: {portable(str(log))}"] if log.is_file() else []
+    return Text("\n".join(texts), "red")
 
 
-def _table(kind: str, lines: list[page.Line]) -> Table:
+def _table(kind: str, lines: list[conformance.Line]) -> Table:
     """Level by row, with the largest measured differences."""
+    _, headings, body = conformance.tabled(kind, lines)
     table = Table(box=None, pad_edge=False)
     table.add_column("row", no_wrap=True)
-    shown = page.columns(kind, lines)
-    for heading in page.headings(kind, shown):
+    for heading in headings:
         table.add_column(heading, justify="right")
-    for row, found in lines:
-        style = "yellow" if found.skipped else "green" if found.passed else "red"
-        cells = page.cells(shown, row, found)
+    for (row, line), cells in zip(lines, body):
+        style = "yellow" if line.skipped else "green" if line.passed else "red"
         table.add_row(Text(row.name), *(Text(cell.replace("\\", "").replace("**", ""), style) for cell in cells))
     return table

@@ -1,26 +1,39 @@
-"""One row through all levels of its kind, and the file that keeps what was found: ``results/conformance/<task>.json``."""
+"""One row through all levels of its kind; the file that keeps what was found, ``results/conformance/<task>.json``; and its page."""
 
 from datetime import UTC, datetime
 from pathlib import Path
+from types import ModuleType
 from typing import Literal
 
 from pydantic import Field
 
-from rosetta import files
-from rosetta.catalog import Row
+from rosetta import files, identity
+from rosetta.catalog import Catalog, Row
 from rosetta.files import Strict
+from rosetta.markdown import escape, link, table
 from rosetta.naming import Named
+from rosetta.paths import ROOT
 from rosetta.records import Commit, Machine
 from rosetta.run.child import told
-from rosetta.verify import replay
-from rosetta.verify.cross.infer import Agreement
-from rosetta.verify.cross.train import Matrix
-from rosetta.verify.kinds import proof
-from rosetta.verify.levels import Finding
-from rosetta.verify.probes import Outputs, Prober, Reference
+from rosetta.run.kernels import Kernels
+from rosetta.tasks import Task
+from rosetta.verify import entries, infer, speed, train
+from rosetta.verify.infer import Agreement
+from rosetta.verify.proof import UNITS, Cause, Finding, Outputs, Prober, Reference, causes
+from rosetta.verify.speed import in_zoo, output_of
+from rosetta.verify.train import Matrix
 
+# How each kind is proven. The first lines of its module say what parameters it sets in a notebook, what files the notebook then
+# saves in SAVE_TO, and what the task's reference must offer. It has
+# - PROOF, LEVELS (number -> name), COLUMNS (level -> the quantities that pages show), TOLERANCES (quantity -> the largest difference
+#   allowed) and Reference (made of a task, a flavour, and whether data is synthetic);
+# - judge(row, probe, reference, gpu): the findings, and what the first run left;
+# - where mistakes can be named, diagnose(findings, what the runs left, reference, row): failed level -> sentence;
+# - where rows can exchange weights, cross(rows, reference, bench, note, changed), which returns a model with ``passed`` and
+#   ``section(titles)``, and same_network(one, other): whether two references compute the same from the same weights.
+PROOFS: dict[str, ModuleType] = {"train": train, "infer": infer, "speed": speed, "entries": entries}
 SCHEMA = 2
-FROM_RECORD = {"task", "framework", "variant", "commit", "machine", "device", "versions"}  # of the first probe
+FROM_RECORD = {"task", "framework", "variant", "commit", "machine", "device", "versions"}  # of the first run
 
 
 class Conformance(Named, Strict):
@@ -59,50 +72,45 @@ class Report(Strict):
     matrix: Matrix | None = None
     agreements: list[Agreement] = []  # one for each way of the user to give inputs
 
-    def add(self, new: Conformance) -> None:
-        """A row that is verified again takes the place of what was there."""
-        self.rows = [old for old in self.rows if old.name != new.name] + [new]
-
-    def cross(self, new: Matrix | Agreement) -> None:
-        """What is crossed again likewise."""
-        if isinstance(new, Matrix):
-            self.matrix = new
-        else:
-            self.agreements = [old for old in self.agreements if old.own != new.own] + [new]
+    def add(self, new: Conformance | Matrix | Agreement) -> None:
+        """Keep what was found, in the place of what was there: of the row, of the task, of the way to give inputs."""
+        match new:
+            case Conformance():
+                self.rows = [old for old in self.rows if old.name != new.name] + [new]
+            case Matrix():
+                self.matrix = new
+            case Agreement():
+                self.agreements = [old for old in self.agreements if old.own != new.own] + [new]
 
 
 def verify(row: Row, probe: Prober, reference: Reference, digest: str, gpu: bool) -> Conformance:
     """Run a row's probes and judge them. Whatever the notebook does is a finding, never an exception."""
-    started = datetime.now(UTC)
+    started, proof = datetime.now(UTC), PROOFS[reference.task.kind_name]
     left: list[Outputs] = []
 
     def keeping(parameters: dict) -> Outputs:
         left.append(probe(parameters))
         return left[-1]
 
-    findings, outputs = proof(reference.task.kind_name).judge(row, keeping, reference, gpu)
-    record = outputs.record
+    findings, outputs = proof.judge(row, keeping, reference, gpu)
+    diagnosis, failing = {}, [finding.level for finding in findings if not finding.passed]
+    if failing and hasattr(proof, "diagnose"):
+        try:
+            diagnosis = proof.diagnose(findings, left, reference, row)
+        except (
+            Exception
+        ) as error:  # never at the cost of the proof: a notebook may leave numbers that nobody has thought of
+            diagnosis = {failing[0]: f"no diagnosis: {told(type(error).__name__, error)}"}
     return Conformance(
-        **record.model_dump(include=FROM_RECORD),
+        **outputs.record.model_dump(include=FROM_RECORD),
         digest=digest,
         verified=started.replace(microsecond=0),
         seconds=round((datetime.now(UTC) - started).total_seconds(), 1),
         synthetic=reference.synthetic,
         findings=findings,
-        diagnosis=_diagnosis(findings, left, reference, row),
-        skipped=record.error if outputs.skipped else None,
+        diagnosis=diagnosis,
+        skipped=outputs.record.error if outputs.skipped else None,
     )
-
-
-def _diagnosis(findings: list[Finding], left: list[Outputs], reference: Reference, row: Row) -> dict[int, str]:
-    """Never at the cost of the proof: a notebook may leave numbers that nobody has thought of."""
-    failed = [finding.level for finding in findings if not finding.passed]
-    if not failed:
-        return {}
-    try:
-        return replay.of(findings, left, reference, row)
-    except Exception as error:
-        return {failed[0]: f"no diagnosis: {told(type(error).__name__, error)}"}
 
 
 def read(results: Path, task: str) -> Report:
@@ -116,3 +124,212 @@ def write(report: Report, results: Path, task: str) -> None:
 
 def _file(results: Path, task: str) -> Path:
     return results / "conformance" / f"{task}.json"
+
+
+# ---- The page: a pure function of the catalog and of what was verified and cross-loaded
+
+LEVELS = ROOT / "docs" / "same-network.md"
+INTRODUCTION = """\
+Does every notebook compute what the reference in NumPy does? `run_all.py verify` writes this page from {task}.json: do not edit it.
+[Same network, how we know]({levels}) says what the levels are and how they are measured.
+
+A figure is the largest difference from the reference. With σ it is a distance in standard errors. With x it is a
+multiple of what another order of the same sums makes. "ok" means that the level passes and has no figure. A commit with
+a + had changed files.
+"""
+STALE = "the row has changed since it was verified on {:%Y-%m-%d}: `run_all.py verify` proves it again"
+OUTPUTS = "Level 3 of each network: how far a row's outputs are from the reference's."
+NONE = "A cell says *none* where the framework cannot compute the network:"
+ZOO = """\
+Some frameworks have a network of that name in their own zoo. A notebook takes it with `SOURCE="zoo"`. It is the same
+network where it computes the reference's outputs from the same weights. The figure is the difference.
+"""
+
+Line = tuple[Row, Conformance]
+Column = tuple[int, str | None]  # level, quantity
+
+
+def write_page(catalog: Catalog, task: str, results: Path, kernels: Kernels | None = None) -> Path:
+    """Write the page of a task below the results folder; returns its path. kernels: those of the environments by default."""
+    target = results / "conformance" / f"{task}.md"
+    files.write_atomically(target, page(catalog, task, results, kernels))
+    return target
+
+
+def lines(catalog: Catalog, task: str, report: Report, kernels: Kernels | None = None) -> list[Line]:
+    """The rows of a task that were verified, in the catalog's order; those whose digest is another one today are stale."""
+    of_task, verified, kernels = catalog.task(task), {line.name: line for line in report.rows}, kernels or Kernels()
+    pairs = [(row, verified[row.name]) for row in catalog.rows(task) if row.name in verified]
+    for row, line in pairs:
+        number, gpus = PROOFS[of_task.kind_name].PROOF, line.machine.gpus
+        environment = kernels.fingerprint(row, gpus)
+        line.stale = line.digest != identity.proof(row, of_task, number, environment, line.synthetic, bool(gpus))
+    return pairs
+
+
+def page(catalog: Catalog, task: str, results: Path, kernels: Kernels | None = None) -> str:
+    report, of_task, rows = read(results, task), catalog.task(task), catalog.rows(task)
+    shown = lines(catalog, task, report, kernels)
+    parts = [
+        f"# Conformance: {of_task.title}",
+        INTRODUCTION.format(task=task, levels=link(LEVELS, results / "conformance")),
+    ]
+    parts += _verified(of_task, shown, len(rows)) if shown else ["Nothing is verified yet."]
+    for crossed in filter(None, (report.matrix, *report.agreements)):
+        parts += crossed.section({row.name: escape(row.title) for row in rows})
+    return "\n\n".join(part.strip("\n") for part in parts) + "\n"
+
+
+def tabled(kind: str, shown: list[Line]) -> tuple[list[Column], list[str], list[list[str]]]:
+    """The columns, their headings, and the cells of each row: what the levels found: "ok", a figure (with an asterisk where the tolerance is
+    looser), or "FAILED"; "stale" where the row has changed since.
+
+    A column is a quantity of a level, or a level without. A quantity that no row has is left out where the level has others:
+    which there are depends on what is random in a task.
+    """
+    measured = {quantity for _, line in shown for finding in line.findings for quantity in finding.measured}
+    headings, columns = [], []
+    for level, quantities in PROOFS[kind].COLUMNS.items():
+        names = [name for name in quantities if name in measured] or quantities or (None,)
+        columns += [(level, name) for name in names]
+        first = f"{level} {PROOFS[kind].LEVELS[level]}"
+        headings += [first if names[0] is None else f"{first}: {names[0]}", *names[1:]]
+    body = []
+    for row, line in shown:
+        findings = {} if line.stale else {finding.level: finding for finding in line.findings}
+        otherwise = "skipped" if line.skipped else "stale" if line.stale else ""
+        body.append([_cell(findings[level], name, row) if level in findings else otherwise for level, name in columns])
+    return columns, headings, body
+
+
+def _cell(finding: Finding, quantity: str | None, row: Row) -> str:
+    value = finding.measured.get(quantity) if quantity else None
+    if value is None:
+        return "ok" if finding.passed else "**FAILED**"
+    text = f"{value:.1f}{UNITS[quantity]}" if quantity in UNITS else f"{value:.0e}"
+    text += "\\*" if quantity in row.facts.looser else ""
+    return text if value <= finding.tolerances[quantity] else f"**{text}**"
+
+
+def _verified(task: Task, shown: list[Line], expected: int) -> list[str]:
+    proof, (columns, headings, body) = PROOFS[task.kind_name], tabled(task.kind_name, shown)
+    quantities = [quantity for _, quantity in columns if quantity]
+    tolerances = ", ".join(f"{name} {proof.TOLERANCES[name]:g}{UNITS.get(name, '')}" for name in quantities)
+    passed, synthetic = sum(line.passed for _, line in shown), sum(line.synthetic for _, line in shown)
+    data = (
+        "on inputs that the task makes itself"
+        if task.data is None
+        else "on SYNTHETIC data"
+        if synthetic
+        else "on real data"
+    )
+    share = f" ({synthetic} of {len(shown)} rows)" if task.data and 0 < synthetic < len(shown) else ""
+    facts = [
+        [
+            _title(row, line),
+            escape(", ".join(f"{name} {version}" for name, version in line.versions.items())),
+            escape(f"{line.machine.name}, {line.device or ''}"),
+            f"{line.verified:%Y-%m-%d}",
+            str(line.commit),
+            f"{line.seconds:.0f} s",
+        ]
+        for row, line in shown
+    ]
+    return [
+        f"**{passed} of {expected} rows pass all {len(proof.LEVELS)} levels**, {data}{share}.",
+        table(["framework", *headings], [[_title(*line), *cells] for line, cells in zip(shown, body)]),
+        f"Tolerances: {tolerances}.",
+        *_looser(shown),
+        *_networks(shown),
+        *_failures(shown, proof.LEVELS),
+        "## What was verified",
+        table(["framework", "versions", "on", "when", "commit", "took"], facts, figures=False),
+    ]
+
+
+def _title(row: Row, line: Conformance) -> str:
+    return escape(row.title) + (" (SYNTHETIC data)" if line.synthetic else "")
+
+
+def _looser(shown: list[Line]) -> list[str]:
+    body = []
+    for row, line in shown:
+        for quantity, looser in row.facts.looser.items():
+            values = [value for finding in line.findings if (value := finding.measured.get(quantity)) is not None]
+            measured = f"{max(values):.1e}" if values else ""
+            body.append([_title(row, line), quantity, measured, f"{looser.tolerance:g}", escape(looser.reason)])
+    heading = ["framework", "quantity", "measured", "allowed", "reason"]
+    return ["\\* Looser tolerances, and why:", table(heading, body, figures=False)] if body else []
+
+
+def _failures(shown: list[Line], levels: dict[int, str]) -> list[str]:
+    def reason(cause: Cause, line: Conformance) -> list[str]:
+        numbers = cause.numbers if len(cause.levels) > 1 else f"{cause.numbers} {levels[cause.levels[0]]}"
+        said = [line.diagnosis[level] for level in cause.levels if level in line.diagnosis]
+        return [numbers, escape("; ".join([cause.reason, *said]))]
+
+    body = [[_title(row, line), *reason(cause, line)] for row, line in shown for cause in causes(line.findings)]
+    body += [[_title(row, line), "skipped", escape(line.skipped)] for row, line in shown if line.skipped]
+    body += [[_title(row, line), "stale", STALE.format(line.verified)] for row, line in shown if line.stale]
+    heading = ["framework", "level", "reason"]
+    return ["## Failed, skipped or stale", table(heading, body, figures=False)] if body else []
+
+
+def _networks(shown: list[Line]) -> list[str]:
+    """What the page of a task with several networks has besides: the outputs of each, and those of the frameworks' own zoos.
+
+    Rows that are stale are left out.
+    """
+    pairs = [(row, outputs) for row, line in shown if not line.stale and (outputs := _outputs(line))]
+    if not pairs:
+        return []
+    zoo = {in_zoo(name) for row, _ in pairs for name in row.facts.zoo}
+    names = list(dict.fromkeys(name for _, outputs in pairs for name in outputs if name not in zoo))
+    lacks = [  # networks without a figure because the row, or the machine of the proof, cannot compute them
+        {name: why for name, why in row.facts.lacking(gpu=False).items() if name not in outputs}
+        for row, outputs in pairs
+    ]
+    body = [
+        [escape(row.title), *(_figure(outputs, name) or ("none" if name in lacking else "") for name in names)]
+        for (row, outputs), lacking in zip(pairs, lacks)
+    ]
+    reasons = [
+        [escape(row.title), f"`{name}`", escape(why)]
+        for (row, _), lacking in zip(pairs, lacks)
+        for name, why in lacking.items()
+    ]
+    of_zoo = [
+        [
+            escape(row.title),
+            f"`{name}`",
+            f"another one: {other}" if other else _same(outputs, name),
+            _figure(outputs, in_zoo(name)),
+        ]
+        for row, outputs in pairs
+        for name, other in row.facts.zoo.items()
+    ]
+    parts = ["## Outputs of each network", OUTPUTS, table(["framework", *(f"`{name}`" for name in names)], body)]
+    parts += [NONE, table(["framework", "has no", "reason"], reasons, figures=False)] if reasons else []
+    heading = ["framework", "network", "the same", "difference"]
+    return parts + (["## From the frameworks' zoos", ZOO, table(heading, of_zoo, figures=False)] if of_zoo else [])
+
+
+def _outputs(line: Conformance) -> dict[str, tuple[float | None, float]]:
+    """The outputs' difference and its tolerance, by the network."""
+    start = output_of("")
+    return {
+        name.removeprefix(start): (value, finding.tolerances[name])
+        for finding in line.findings
+        for name, value in finding.measured.items()
+        if name.startswith(start)
+    }
+
+
+def _figure(outputs: dict[str, tuple[float | None, float]], name: str) -> str:
+    value, _ = outputs.get(name, (None, 0.0))
+    return "" if value is None else f"{value:.0e}"
+
+
+def _same(outputs: dict[str, tuple[float | None, float]], name: str) -> str:
+    value, tolerance = outputs.get(in_zoo(name), (None, 0.0))
+    return "" if value is None else "yes" if value <= tolerance else "**no**"

@@ -8,18 +8,15 @@ compared within a tolerance; all else must be equal.
 import numpy as np
 
 from rosetta.catalog import Row
-from rosetta.verify import levels
-from rosetta.verify.levels import Finding, Judge, exact, failed
-from rosetta.verify.probes import Outputs, Prober, Reference
+from rosetta.verify.proof import Finding, Judge, Outputs, Prober, Reference, exact, failed, tolerances
 
-__all__ = ["COLUMNS", "LEVELS", "SAVED", "TOLERANCES", "Reference", "judge"]
+__all__ = ["COLUMNS", "LEVELS", "PROOF", "TOLERANCES", "Reference", "judge"]
 
 PROOF = 1  # raise it when a level asks for more: rows are proven again
 LEVELS = {1: "answered", 2: "answers"}
 COLUMNS = {1: (), 2: ("answer",)}
 # Level 2: largest difference, relative to the answer's largest number where that is above 1
 TOLERANCES = {"answer": 1e-5}
-SAVED = ("answers.npz",)
 
 
 def judge(row: Row, probe: Prober, reference: Reference, gpu: bool) -> tuple[list[Finding], Outputs]:
@@ -27,7 +24,7 @@ def judge(row: Row, probe: Prober, reference: Reference, gpu: bool) -> tuple[lis
     if outputs.error:
         return [] if outputs.skipped else failed((1, 2), outputs.error), outputs
     mine, wanted = outputs.answers, {name: np.asarray(answer) for name, answer in reference.network.answers().items()}
-    first, second = Judge(1), Judge(2, levels.tolerances(TOLERANCES, reference.task, row))
+    first, second = Judge(1), Judge(2, tolerances(TOLERANCES, reference.task, row))
     missing = [name for name in wanted if name not in mine]
     unknown = [name for name in mine if name not in wanted]
     first.at_most("missing", len(missing), f"no answer for {', '.join(missing)}", tolerance=0)

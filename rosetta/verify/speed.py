@@ -24,48 +24,39 @@ import numpy as np
 from common.weights import save_weights
 from rosetta.catalog import Row
 from rosetta.kinds.kind import FROM_ZOO
-from rosetta.verify import forward, levels, probes
-from rosetta.verify.forward import SAVED, Pass
-from rosetta.verify.levels import Finding, Judge, exact, failed
-from rosetta.verify.probes import Outputs, Prober
-
-__all__ = ["COLUMNS", "LEVELS", "SAVED", "TOLERANCES", "Reference", "judge"]
+from rosetta.verify import infer, proof
+from rosetta.verify.proof import Finding, Judge, Outputs, Prober, exact, failed, from_weights, tolerances
 
 PROOF = 1  # raise it when a level asks for more: rows are proven again
 LEVELS = {1: "network", 3: "forward", 4: "step"}
 COLUMNS = {1: (), 3: ("output",), 4: ("loss", "update")}
-TOLERANCES = forward.TOLERANCES | {
+TOLERANCES = infer.TOLERANCES | {
     "loss": 1e-4,  # level 4: difference of the last loss
     "update": 4e-3,  # level 4: of each tensor's change, L2 norm of the difference by that of the change
 }
 BATCHSIZE = 2
 STEP = {"BATCHSIZE": BATCHSIZE, "PHASE": "forward", "WARMUP": 1, "STEPS": 1, "REPEATS": 1}
-ZOO = STEP | FROM_ZOO
 SEED = 4  # of the weights: no input of a ReLU lies so near to 0 that float32 would turn its sign
 STEPS = STEP["WARMUP"] + STEP["STEPS"] * STEP["REPEATS"]
 
 
-class Reference(probes.Reference):
+class Reference(proof.Reference):
     """The task, with what does not depend on the row computed once."""
 
     @cached_property
-    def known(self) -> dict[str, "Known"]:
-        return {name: Known(self.network.network(name), self.lock) for name in self.network.NAMES}
+    def computed(self) -> dict[str, "Network"]:
+        return {name: Network(self, name) for name in self.network.NAMES}
 
 
-class Known:
+class Network:
     """A network of the reference: it draws its weights once, and computes once what becomes of its first batch with them.
 
     Large networks have half a gigabyte of weights, so these lie on the disk.
     """
 
-    def __init__(self, network: Any, lock):
-        self._network, self._lock, self._folder, self._outputs = (
-            network,
-            lock,
-            TemporaryDirectory(prefix="rosetta-"),
-            None,
-        )
+    def __init__(self, reference: Reference, name: str):
+        self._network, self._reference = reference.network.network(name), reference
+        self._folder = TemporaryDirectory(prefix="rosetta-")
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._network, name)
@@ -73,7 +64,7 @@ class Known:
     def initial_weights(self, seed: int) -> dict[str, np.ndarray]:
         """In float32, as notebooks are given them; always those of ``SEED``."""
         file = Path(self._folder.name, "start.npz")
-        with self._lock:
+        with self._reference.lock:
             if not file.exists():
                 save_weights(file, self._network.initial_weights(SEED))
         with np.load(file) as arrays:
@@ -83,34 +74,33 @@ class Known:
         start = self.initial_weights(SEED)
         if not all(np.array_equal(weights[name], array) for name, array in start.items()):
             return self._network.outputs(weights, x)
-        with self._lock:
-            if self._outputs is None:
+        with self._reference.lock:
+            if "_outputs" not in vars(self):
                 self._outputs = self._network.outputs(weights, x)
         return self._outputs
 
 
 def judge(row: Row, probe: Prober, reference: Reference, gpu: bool) -> tuple[list[Finding], Outputs]:
     """Networks that the row cannot have are left out."""
-    here = {name: network for name, network in reference.known.items() if name not in row.facts.lacking(gpu)}
-    places = {name: (name, STEP) for name in here}
-    places |= {in_zoo(name): (name, ZOO) for name, other in row.facts.zoo.items() if not other}
-    network, forwards, first = Finding(level=1, passed=True), Finding(level=3, passed=True), None
-    for place, (name, parameters) in places.items():
-        one = Pass(here[name], parameters | {"NETWORK": name}, BATCHSIZE, f"{place}: ")
-        findings, outputs = forward.judge(row, probe, reference, [one])
-        first = first or outputs
+    limits, lacking = tolerances(TOLERANCES, reference.task, row), row.facts.lacking(gpu)
+    first, third, left = Judge(1, limits), Judge(3, limits), None
+    here = [name for name in reference.computed if name not in lacking]
+    runs = {name: STEP | {"NETWORK": name} for name in here}
+    zoo = {name: STEP | FROM_ZOO | {"NETWORK": name} for name in row.facts.zoo}
+    runs |= {in_zoo(name): zoo[name] for name, other in row.facts.zoo.items() if not other}
+    for place, parameters in runs.items():
+        first.place = third.place = f"{place}: "
+        network, quantities = reference.computed[parameters["NETWORK"]], ("output", output_of(place))
+        outputs = infer.forward(first, third, probe, reference, network, parameters, BATCHSIZE, quantities)
+        left = left or outputs
         if outputs.error:
-            return findings, first
-        for total, new in zip((network, forwards), findings):
-            _add(total, new)
-            if "output" in new.measured:
-                total.measured[output_of(place)] = new.measured["output"]
-                total.tolerances[output_of(place)] = new.tolerances["output"]
+            return [] if outputs.skipped else failed((1, 3), f"{place}: {outputs.error}"), left
     for name, other in row.facts.zoo.items():
-        if other and (wrong := _the_same(here[name], ZOO | {"NETWORK": name}, probe, reference)):
-            _add(forwards, Finding(level=3, passed=False, reason=f"{in_zoo(name)}: {wrong}"))
-    trained = {name: own for name, own in reference.network.TRAINED.items() if name in here}
-    return [network, forwards, steps(row, probe, reference, trained)], first
+        third.place = f"{in_zoo(name)}: "
+        if other and (wrong := _the_same(reference.computed[name], zoo[name], probe, reference)):
+            third.fail(wrong)
+    trained = {name: changed for name, changed in reference.network.TRAINED.items() if name in here}
+    return [first.finding, third.finding, steps(row, probe, reference, trained)], left
 
 
 def in_zoo(name: str) -> str:
@@ -123,16 +113,7 @@ def output_of(place: str) -> str:
     return f"output of {place}"
 
 
-def _add(total: Finding, new: Finding) -> None:
-    """What one network adds to all: the largest of each quantity, and the first reason."""
-    total.passed, total.reason = total.passed and new.passed, total.reason or new.reason
-    total.tolerances |= new.tolerances
-    for quantity, value in new.measured.items():
-        known = total.measured.get(quantity, 0.0)
-        total.measured[quantity] = None if known is None or value is None else max(known, value)
-
-
-def _the_same(network: Known, parameters: dict[str, Any], probe: Prober, reference: Reference) -> str | None:
+def _the_same(network: Network, parameters: dict[str, Any], probe: Prober, reference: Reference) -> str | None:
     """Why a network that is said to be another one is none: it has as many parameters, and computes the reference's outputs."""
     alone = probe(parameters)  # it may fail at last: weights of another network cannot be saved as canonical ones
     if alone.record.metrics.parameters is None:
@@ -140,7 +121,7 @@ def _the_same(network: Known, parameters: dict[str, Any], probe: Prober, referen
     if alone.record.metrics.parameters != network.PARAMETERS:
         return None
     start = network.initial_weights(SEED)
-    outputs = probes.from_weights(probe, start, parameters)
+    outputs = from_weights(probe, start, parameters)
     if outputs.error:
         return None
     wanted = network.outputs(start, exact(network.inputs(BATCHSIZE, reference.synthetic)))
@@ -150,21 +131,21 @@ def _the_same(network: Known, parameters: dict[str, Any], probe: Prober, referen
 
 
 def steps(row: Row, probe: Prober, reference: Reference, trained: dict[str, dict[str, Any]]) -> Finding:
-    """Level 4."""
-    judge = Judge(4, levels.tolerances(TOLERANCES, reference.task, row))
-    for name, own in trained.items():
-        network, parameters = reference.known[name], STEP | {"NETWORK": name, "PHASE": "step"} | own
+    """Level 4. trained: parameters of the runs, by the networks' names."""
+    judge = Judge(4, tolerances(TOLERANCES, reference.task, row))
+    for name, changed in trained.items():
+        network, parameters = reference.computed[name], STEP | {"NETWORK": name, "PHASE": "step"} | changed
         start = network.initial_weights(SEED)
-        outputs = probes.from_weights(probe, start, parameters)
+        outputs = from_weights(probe, start, parameters)
         if outputs.error:
             return failed((4,), f"{name}: {outputs.error}")[0]
         judge.place = f"{name}: "
-        if not levels.weights(judge, outputs.weights, outputs.record.metrics.parameters, network):
+        if not outputs.fit(network, judge):
             return judge.finding
         if outputs.outputs.size != 1:
             judge.fail(f"what the last step has computed has the shape {outputs.outputs.shape}: it is not a loss")
             return judge.finding
-        start = {name: exact(array) for name, array in start.items()}
+        start = {tensor: exact(array) for tensor, array in start.items()}
         constants = reference.task.constants() | parameters
         expected, loss = network.trained(start, BATCHSIZE, STEPS, constants, reference.synthetic)
         judge.at_most("loss", abs(outputs.outputs.item() - loss), "the last losses differ")

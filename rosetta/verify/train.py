@@ -3,25 +3,52 @@
 ``trained``: three steps from given weights, nothing random. The run is given INITIAL_WEIGHTS, EPOCHS, N_TRAIN, BATCHSIZE, N_TEST and
 what the task names in ``without_chance``. ``dropped``: many steps at a learning rate of 0 from the notebook's own initial weights, with
 whatever is random as the notebook has it. It is given LR, EPOCHS, N_TRAIN, BATCHSIZE and N_TEST; what it saves in the end are the
-initial weights. Where a network has no dropout that is one step, and a third run shows the order of the examples: see ``order``. All
-save, in SAVE_TO, ``weights.npz`` and ``outputs.npy``: the probabilities of the test examples
-(``common.weights.save_outputs``).
+initial weights. Where a network has no dropout that is one step, and ``shuffled`` shows the order of the examples: a few epochs on a
+few examples, in batches of which the last is short, from given weights. All save, in SAVE_TO, ``weights.npz`` and ``outputs.npy``: the
+probabilities of the test examples (``common.weights.save_outputs``).
 
 The reference of the task offers ``WEIGHT_SHAPES``, ``initial_weights(seed)``, ``initial_bound(name)`` (0 for what is 0 at first),
 ``train(weights, batches, constants)`` (the weights after a step a batch, and the loss before each), ``probabilities(weights, x)`` and,
 where training is random, ``dropout_losses(weights, x, y, passes, rng)``. The task's ``data`` offers ``load(n_train=, n_test=, synthetic=)``.
+In the task's mistakes, the values of FORWARD offer ``probabilities(weights, x)``, those of TRAINING ``train(weights, batches,
+constants)``, and ``labels(y)`` where they change these.
 """
 
 import importlib
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cached_property
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 
+from common.weights import save_weights
+from rosetta import markdown
 from rosetta.catalog import Row
-from rosetta.verify import levels, order, probes
-from rosetta.verify.levels import Finding, Judge, exact, failed
-from rosetta.verify.probes import Outputs, Prober
+from rosetta.files import Strict
+from rosetta.records import Commit, Machine
+from rosetta.verify import proof
+from rosetta.verify.proof import (
+    CERTAIN,
+    GUESS,
+    Bench,
+    Finding,
+    Judge,
+    Outputs,
+    Prober,
+    Replay,
+    exact,
+    failed,
+    from_weights,
+    misplaced,
+    named,
+    spoken_of,
+    tolerances,
+    transposed,
+)
 
 PROOF = 1  # raise it when a level asks for more: rows are proven again
 LEVELS = {1: "weights", 2: "initial", 3: "forward", 4: "training", 5: "random"}
@@ -46,13 +73,17 @@ TOLERANCES = {
     "steps": 5.0,
     "order": 2.0,  # level 5: how many times nearer to the examples' own order than orders are by chance
 }
-SAVED = ("weights.npz", "outputs.npy")
 
 STEPS, BATCH = 3, 64  # of ``trained``
 # More than there are examples: the batch is a short one, where frameworks pad or divide by the wrong number
 BATCHSIZE = 96
 DROP_BATCH = 8  # of ``dropped``
 REFERENCE_STEPS = 200  # as many losses the reference draws to compare with
+# Of ``shuffled``, and how many orders the reference draws
+EXAMPLES, BATCH_OF_EXAMPLES, EPOCHS, ORDERS = 20, 8, 3, 20
+
+Weights = dict[str, np.ndarray]
+OTHER_WEIGHTS = "the weights are not those of this network"
 
 
 @dataclass(frozen=True)
@@ -69,7 +100,7 @@ USUAL = Size(n_test=1510, drop_steps=100, n_drop_test=100)
 SLOW = Size(n_test=20, drop_steps=30, n_drop_test=20)  # where a step takes seconds: it shall end in a minute or two
 
 
-class Reference(probes.Reference):
+class Reference(proof.Reference):
     """The task on the examples of the probes; what does not depend on the row is computed once."""
 
     def data(self, n_train: int, n_test: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -81,7 +112,7 @@ class Reference(probes.Reference):
         return tuple(map(exact, loader.load(n_train=n_train, n_test=n_test, synthetic=self.synthetic)))
 
     @cached_property
-    def start(self) -> dict[str, np.ndarray]:
+    def start(self) -> Weights:
         """The weights that ``trained`` starts from: initial ones, but with biases other than 0, so that each must be in its place.
 
         Rounded to the float32 that notebooks are given.
@@ -91,59 +122,36 @@ class Reference(probes.Reference):
         start |= {name: rng.uniform(-0.1, 0.1, array.shape) for name, array in start.items() if array.ndim == 1}
         return {name: array.astype(np.float32).astype(np.float64) for name, array in start.items()}
 
-    @cached_property
-    def _trained(self) -> tuple[dict[str, np.ndarray], list[float]]:
-        x, y, _, _ = self.data(BATCH, n_test=1)
-        return self.network.train(self.start, [(x, y)] * STEPS, self.task.constants())
-
-    def trained(self) -> tuple[dict[str, np.ndarray], list[float]]:
-        """The weights after the steps, and the loss before each."""
-        with self.lock:
-            return self._trained
-
-    def tested(self, weights: dict[str, np.ndarray], n_train: int, n_test: int) -> tuple[np.ndarray, np.ndarray]:
+    def tested(self, weights: Weights, n_train: int, n_test: int) -> tuple[np.ndarray, np.ndarray]:
         """(probabilities, labels) of the test examples of a run of these sizes, with its weights."""
         _, _, x, y = self.data(n_train, n_test)
         return self.network.probabilities({name: exact(array) for name, array in weights.items()}, x), y
-
-    @cached_property
-    def _shuffled(self) -> tuple[order.Trained, list[order.Trained]]:
-        return order.drawn(self)
-
-    def shuffled(self) -> tuple[order.Trained, list[order.Trained]]:
-        """What training on the examples in their own order leads to, and in others."""
-        with self.lock:
-            return self._shuffled
 
     @property
     def drops(self) -> bool:
         """Whether training is random by more than the order of the examples."""
         return hasattr(self.network, "dropout_losses")
 
-    def dropped_losses(self, weights: dict[str, np.ndarray]) -> np.ndarray:
-        """Losses with random dropout on the examples of ``dropped``; float32 is exact enough for what is random."""
-        x, y, _, _ = self.data(DROP_BATCH, n_test=1)
-        x = x.astype(np.float32) if x.dtype.kind == "f" else x
-        weights = {name: array.astype(np.float32) for name, array in weights.items()}
-        return self.network.dropout_losses(weights, x, y, REFERENCE_STEPS, np.random.RandomState(3))
-
 
 def judge(row: Row, probe: Prober, reference: Reference, gpu: bool) -> tuple[list[Finding], Outputs]:
     size = SLOW if row.facts.slow_on_cpu and not gpu else USUAL
-    tolerances = levels.tolerances(TOLERANCES, reference.task, row)
+    limits = tolerances(TOLERANCES, reference.task, row)
     first = trained(probe, reference, size)
     if first.skipped:
         return [], first
-    findings = of_trained(first, reference, tolerances, size)
-    findings += of_dropped(dropped(probe, reference, size), reference, tolerances, size)
+    findings = of_trained(first, reference, limits, size)
+    findings += of_dropped(dropped(probe, reference, size), reference, limits, size)
     if not reference.drops:
-        findings += of_shuffled(order.shuffled(probe, reference, size.n_drop_test), reference, tolerances)
+        findings += of_shuffled(shuffled(probe, reference, size), reference, limits)
     return sorted(findings, key=lambda finding: finding.level), first
+
+
+# ---- The runs, and the levels that each shows
 
 
 def trained(probe: Prober, reference: Reference, size: Size) -> Outputs:
     sizes = {"EPOCHS": STEPS, "N_TRAIN": BATCH, "BATCHSIZE": BATCHSIZE, "N_TEST": size.n_test}
-    return probes.from_weights(probe, reference.start, reference.task.without_chance | sizes)
+    return from_weights(probe, reference.start, reference.task.without_chance | sizes)
 
 
 def dropped(probe: Prober, reference: Reference, size: Size) -> Outputs:
@@ -152,46 +160,63 @@ def dropped(probe: Prober, reference: Reference, size: Size) -> Outputs:
     return probe({"LR": 0.0} | sizes)
 
 
-def of_trained(outputs: Outputs, reference: Reference, tolerances: dict, size: Size) -> list[Finding]:
+def shuffled(probe: Prober, reference: Reference, size: Size) -> Outputs:
+    sizes = {"EPOCHS": EPOCHS, "N_TRAIN": EXAMPLES, "BATCHSIZE": BATCH_OF_EXAMPLES, "N_TEST": size.n_drop_test}
+    return from_weights(probe, reference.start, reference.task.without_chance | sizes)
+
+
+def of_trained(outputs: Outputs, reference: Reference, limits: dict, size: Size) -> list[Finding]:
     """Levels 1, 3 and 4."""
     if outputs.error:
         return failed((1, 3, 4), outputs.error)
     metrics, first = outputs.record.metrics, Judge(1)
-    if not levels.weights(first, outputs.weights, metrics.parameters, reference.network):
-        return [first.finding, *failed((3, 4), "the weights are not those of this network")]
-    expected, losses = reference.trained()
+    if not outputs.fit(reference.network, first):
+        return [first.finding, *failed((3, 4), OTHER_WEIGHTS)]
     probabilities, labels = reference.tested(outputs.weights, BATCH, size.n_test)
     return [
         first.finding,
-        forward(outputs.outputs, probabilities, labels, metrics.accuracy, tolerances),
-        training(outputs.weights, metrics.loss, reference.start, expected, losses, tolerances),
+        forward(outputs.outputs, probabilities, labels, metrics.accuracy, limits),
+        training(outputs.weights, metrics.loss, reference.start, *reference.once(_trained), limits),
     ]
 
 
-def of_dropped(outputs: Outputs, reference: Reference, tolerances: dict, size: Size) -> list[Finding]:
+def of_dropped(outputs: Outputs, reference: Reference, limits: dict, size: Size) -> list[Finding]:
     """Level 2, and 5 where there is dropout."""
-    network = reference.network
-    own = (2, 5) if reference.drops else (2,)
-    if outputs.error:
-        return failed(own, outputs.error)
-    if not levels.weights(Judge(1), outputs.weights, outputs.record.metrics.parameters, network):
-        return failed(own, "the weights are not those of this network")
-    findings = [initial(outputs.weights, network.initial_bound, tolerances)]
-    if 5 in own:
-        losses = reference.dropped_losses(outputs.weights)
+    network, levels = reference.network, (2, 5) if reference.drops else (2,)
+    if outputs.error or not outputs.fit(network, Judge(1)):
+        return failed(levels, outputs.error or OTHER_WEIGHTS)
+    findings = [initial(outputs.weights, network.initial_bound, limits)]
+    if reference.drops:
+        x, y, _, _ = reference.data(DROP_BATCH, n_test=1)
+        weights, rng = _single(outputs.weights), np.random.RandomState(3)
+        losses = network.dropout_losses(weights, _floats(x), y, REFERENCE_STEPS, rng)  # float32 will do: it is random
         probabilities, _ = reference.tested(outputs.weights, DROP_BATCH, size.n_drop_test)
-        findings.append(dropout(outputs.record.metrics.loss, losses, outputs.outputs, probabilities, tolerances))
+        findings.append(dropout(outputs.record.metrics.loss, losses, outputs.outputs, probabilities, limits))
     return findings
 
 
-def of_shuffled(outputs: Outputs, reference: Reference, tolerances: dict) -> list[Finding]:
+def of_shuffled(outputs: Outputs, reference: Reference, limits: dict) -> list[Finding]:
     """Level 5 where there is no dropout."""
-    if outputs.error:
-        return failed((5,), outputs.error)
-    metrics = outputs.record.metrics
-    if not levels.weights(Judge(1), outputs.weights, metrics.parameters, reference.network):
-        return failed((5,), "the weights are not those of this network")
-    return [order.judged(metrics.loss, outputs.weights, reference, tolerances)]
+    if outputs.error or not outputs.fit(reference.network, Judge(1)):
+        return failed((5,), outputs.error or OTHER_WEIGHTS)
+    return [order(outputs.record.metrics.loss, outputs.weights, reference, limits)]
+
+
+def _trained(reference: Reference) -> tuple[Weights, list[float]]:
+    """The weights after the steps, and the loss before each."""
+    x, y, _, _ = reference.data(BATCH, n_test=1)
+    return reference.network.train(reference.start, [(x, y)] * STEPS, reference.task.constants())
+
+
+def _single(arrays: Weights) -> Weights:
+    return {name: array.astype(np.float32) for name, array in arrays.items()}
+
+
+def _floats(x: np.ndarray) -> np.ndarray:
+    return x.astype(np.float32) if x.dtype.kind == "f" else x
+
+
+# ---- The levels
 
 
 def initial(fresh: dict, bound, tolerances: dict) -> Finding:
@@ -264,6 +289,68 @@ def dropout(losses: list, expected, mine, reference, tolerances: dict) -> Findin
     return judge.finding
 
 
+@dataclass(frozen=True)
+class Trained:
+    """loss: the mean of all epochs; change: of each matrix, as a vector."""
+
+    loss: float
+    change: Weights
+
+    @property
+    def whole(self) -> np.ndarray:
+        return np.concatenate(list(self.change.values()))
+
+
+def order(losses: list, weights: Weights, reference: Reference, tolerances: dict) -> Finding:
+    """Level 5 where the order of the examples is all that is random. losses: of the epochs; weights: in the end.
+
+    What an order leads to cannot be known, but what orders lead to is like what the reference finds for orders that it draws
+    itself: the mean of the losses, and how far each matrix moves. The weights are not those of the examples in their own order.
+    """
+    judge = Judge(5, tolerances)
+    losses = np.array(losses, float)  # None becomes NaN
+    if len(losses) != EPOCHS:
+        judge.fail(f"{len(losses)} epochs instead of {EPOCHS}")
+        return judge.finding
+    unshuffled, others = reference.once(_orders)
+    mine, means = Trained(losses.mean(), _change(weights, reference)), [run.loss for run in others]
+    mean = f"mean loss {mine.loss:.4f} instead of {np.mean(means):.4f}, in sigmas"
+    judge.at_most("mean", _sigmas(mine.loss, means), mean)
+    for name, change in mine.change.items():
+        size, sizes = np.linalg.norm(change), [np.linalg.norm(run.change[name]) for run in others]
+        steps = f"all steps move {name} by {size:.4f} instead of {np.mean(sizes):.4f}, in sigmas"
+        judge.at_most("steps", _sigmas(size, sizes), steps)
+    typical = np.median([np.linalg.norm(run.whole - unshuffled.whole) for run in others])
+    apart = np.linalg.norm(mine.whole - unshuffled.whole)
+    nearness = typical / apart if apart else np.inf
+    judge.at_most("order", nearness, "the examples come in their own order: so many times nearer to it than by chance")
+    return judge.finding
+
+
+def _orders(reference: Reference) -> tuple[Trained, list[Trained]]:
+    """What training on the examples in their own order leads to, and in orders drawn anew in every epoch."""
+    x, y, _, _ = reference.data(EXAMPLES, n_test=1)
+
+    def run(orders: list[np.ndarray]) -> Trained:
+        starts = range(0, EXAMPLES, BATCH_OF_EXAMPLES)
+        parts = [order[first : first + BATCH_OF_EXAMPLES] for order in orders for first in starts]
+        batches = [(x[part], y[part]) for part in parts]
+        weights, losses = reference.network.train(reference.start, batches, reference.task.constants())
+        return Trained(float(np.average(losses, weights=list(map(len, parts)))), _change(weights, reference))
+
+    rng = np.random.RandomState(6)
+    unshuffled = [np.arange(EXAMPLES)] * EPOCHS
+    return run(unshuffled), [run([rng.permutation(EXAMPLES) for _ in range(EPOCHS)]) for _ in range(ORDERS)]
+
+
+def _change(weights: Weights, reference: Reference) -> Weights:
+    return {name: (weights[name] - start).ravel() for name, start in reference.start.items() if start.ndim > 1}
+
+
+def _sigmas(value: float, drawn: list[float]) -> float:
+    return float(abs(value - np.mean(drawn)) / (np.std(drawn, ddof=1) * np.sqrt(1 + 1 / len(drawn))))
+
+
 def _same_probabilities(judge: Judge, mine, reference) -> None:
     if mine.shape != reference.shape:
         judge.fail(f"test probabilities of shape {mine.shape} instead of {reference.shape}")
@@ -273,3 +360,230 @@ def _same_probabilities(judge: Judge, mine, reference) -> None:
 
 def _distance(mine, reference, scale) -> float:
     return float(np.linalg.norm(mine - reference) / np.linalg.norm(scale))
+
+
+# ---- Diagnosis: known mistakes are replayed on what ``trained`` has left, in float32 and on few examples
+
+LOOKED_AT, REPLAYED = 100, 16  # of the test: of the first so many those that are off most
+
+
+def diagnose(findings: list[Finding], left: list[Outputs], reference: Reference, row: Row) -> dict[int, str]:
+    """What is known of the failed levels: level -> sentence. left: what the runs of the row have left."""
+    failing, outputs = {finding.level: finding for finding in findings if not finding.passed}, left[0]
+    if outputs.weights is None:
+        said = spoken_of(outputs.error or "", reference.mistakes, BATCH)
+        return {min(failing): said} if said else {}
+    if 1 in failing:
+        said = transposed(outputs.weights, reference.network.WEIGHT_SHAPES)
+        return {1: said} if said else {}
+    limits, about = tolerances(TOLERANCES, reference.task, row), {}
+    if 3 in failing and not (4 in failing and _same_outputs(failing[3])):
+        about[3] = _forward(failing[3], outputs, reference, limits)
+    if 4 in failing and _same_outputs(failing.get(3)):  # else what is wrong with the network shows there, too
+        about[4] = _training(failing[4], outputs, reference, limits)
+    return {level: said for level, said in about.items() if said}
+
+
+def _same_outputs(forward: Finding | None) -> bool:
+    """Whether the test probabilities agree, though the accuracy may not."""
+    return forward is None or "accuracy" in forward.measured
+
+
+def _forward(failing: Finding, outputs: Outputs, reference: Reference, limits: dict) -> str | None:
+    _, _, x, y = reference.data(outputs.record.params["N_TRAIN"], outputs.record.params["N_TEST"])
+    mine, weights, mistakes = outputs.outputs, _single(outputs.weights), reference.mistakes
+    if _same_outputs(failing):
+        return _relabelled(mine, y, outputs.record.metrics.accuracy, mistakes.TRAINING)
+    first = _floats(x[: min(LOOKED_AT, len(mine))])
+    right = reference.network.probabilities(weights, first)
+    if mine.shape[1:] != right.shape[1:]:
+        return None
+    if said := misplaced(mine, right, len(x), limits["probability"]):
+        return said
+    worst = np.argsort(np.abs(mine[: len(first)] - right).max(axis=1))[-REPLAYED:]
+
+    def judged(network: Any) -> Finding:
+        judge, expected = Judge(3, limits), network.probabilities(weights, first[worst])
+        judge.at_most("probability", np.abs(mine[worst] - expected).max(), "")
+        return judge.finding
+
+    return named(judged(reference.network), (Replay(name, judged(each)) for name, each in mistakes.FORWARD.items()))
+
+
+def _relabelled(mine: np.ndarray, y: np.ndarray, accuracy: float | None, mistakes: dict[str, Any]) -> str | None:
+    for name, each in mistakes.items():
+        labels = each.labels(y) if hasattr(each, "labels") else None
+        if labels is not None and abs((mine.argmax(axis=1) == labels).mean() - (accuracy or 0.0)) < 0.5 / len(y):
+            return f"the accuracy is that of {name}"
+    return None
+
+
+def _training(failing: Finding, outputs: Outputs, reference: Reference, limits: dict) -> str:
+    losses, params = outputs.record.metrics.loss, outputs.record.params
+    (_, expected), (start, (x, _)) = reference.once(_trained), reference.once(_start)
+    numbers = f"losses {_row(losses)}, reference {_row(expected)}; {_agree(losses, expected, limits['loss'])}"
+    if all(np.array_equal(outputs.weights[name], array) for name, array in start.items()):
+        if losses and losses[0] is not None and abs(losses[0] - expected[0]) <= limits["loss"]:
+            return f"{numbers}; the weights are those of the start: does the optimizer take a step?"
+        return f"no batch came out of {len(x)} images at batch {params['BATCHSIZE']}: is the short batch dropped?"
+    constants = tuple((reference.task.constants() | {"BATCHSIZE": params["BATCHSIZE"]}).items())
+
+    def replays() -> Iterator[Replay]:
+        for name in reference.mistakes.TRAINING:
+            _, (loss,) = reference.once(_replayed, name, constants, 1)
+            if abs(losses[0] - loss) * GUESS > max(abs(losses[0] - expected[0]), limits["loss"]):
+                continue  # it begins elsewhere: the other steps need not be computed
+            weights, theirs = reference.once(_replayed, name, constants, STEPS)
+            yield Replay(name, training(outputs.weights, losses, start, weights, theirs, limits))
+
+    said = named(failing, replays(), certain=CERTAIN) if len(losses) == STEPS and None not in losses else None
+    return f"{numbers}; {said}" if said else numbers
+
+
+def _row(losses: list) -> str:
+    return " ".join("none" if loss is None else f"{loss:.4g}" if abs(loss) >= 100 else f"{loss:.3f}" for loss in losses)
+
+
+def _agree(losses: list, expected: list, tolerance: float) -> str:
+    same = [loss is not None and abs(loss - wanted) <= tolerance for loss, wanted in zip(losses, expected)]
+    n = same.index(False) if False in same else len(same)
+    return "none agrees" if n == 0 else "the first agrees" if n == 1 else f"the first {n} agree"
+
+
+def _start(reference: Reference) -> tuple[Weights, tuple[np.ndarray, np.ndarray]]:
+    x, y, _, _ = reference.data(BATCH, n_test=1)
+    return _single(reference.start), (_floats(x), y)
+
+
+def _replayed(reference: Reference, name: str, constants: tuple, steps: int) -> tuple[Weights, list[float]]:
+    start, batch = reference.once(_start)
+    return reference.mistakes.TRAINING[name].train(start, [batch] * steps, dict(constants))
+
+
+# ---- Crossing: the weights that each row has trained, evaluated by every row on the same test examples
+
+TIE = 1e-4  # the two likeliest classes of an example are nearer to each other than this: float32 may put it in either
+TIED = -1
+TRAINING = {"EPOCHS": 2, "N_TRAIN": 5000}  # enough to be no longer the initial weights, in minutes
+EVALUATION = {"EPOCHS": 1, "N_TRAIN": 64, "LR": 0.0}  # one step that changes nothing
+
+
+class Matrix(Strict):
+    """hits[i][j]: how many of the test examples row j classifies rightly with the weights that row i has trained.
+
+    others[i][j]: how many it puts in another class than row i does, ties aside. ties[i]: how many of row i's examples are ties.
+    None: that run failed.
+    """
+
+    made: datetime
+    commit: Commit
+    machine: Machine
+    synthetic: bool
+    training: dict[str, int]
+    n_test: int
+    rows: list[str]
+    hits: list[list[int | None]]
+    others: list[list[int | None]]
+    ties: list[int | None]
+    errors: list[str] = []
+
+    @property
+    def passed(self) -> bool:
+        """Every example is in one class for all rows, but for ties, which may also change how many are right."""
+        if any(None in line for line in (*self.hits, *self.others)):
+            return False
+        return not any(map(any, self.others)) and all(
+            max(hits) - min(hits) <= ties for hits, ties in zip(self.hits, self.ties)
+        )
+
+    def section(self, titles: dict[str, str]) -> list[str]:
+        """The matrix as a section of the conformance page. titles: of the rows, by name."""
+        names = [titles.get(name, name) for name in self.rows]
+        body = [
+            [
+                name,
+                *map(_count, hits),
+                "" if None in others else f"{max(others):,}",
+                "" if ties is None else f"{ties:,}",
+            ]
+            for name, hits, others, ties in zip(names, self.hits, self.others, self.ties)
+        ]
+        verdict = "All agree" if self.passed else "**They do not agree**"
+        examples = f"{self.n_test:,} {'SYNTHETIC ' if self.synthetic else ''}test examples"
+        text = (
+            f"Each line has the weights that one framework trained ({self.training['EPOCHS']} epochs of "
+            f"{self.training['N_TRAIN']:,} examples). A figure says how many of {examples} a framework classifies rightly with "
+            "them. *In another class* counts examples that some framework puts elsewhere than the one that trained the weights. "
+            f"*Ties* are examples whose two likeliest classes differ by less than {TIE:g}: they are not counted. {verdict}. "
+            f"{self.machine.name}, {self.made:%Y-%m-%d}, commit {self.commit}."
+        )
+        table = markdown.table(["trained by / evaluated by", *names, "in another class", "ties"], body)
+        return ["## Cross-loading", text, table, *map(markdown.escape, self.errors)]
+
+
+def same_network(one: Reference, other: Reference) -> bool:
+    """Whether both flavours compute the same probabilities from the same weights: they differ in nothing but training."""
+    if {name: w.shape for name, w in one.start.items()} != {name: w.shape for name, w in other.start.items()}:
+        return False
+    (ones, _), (others, _) = (reference.tested(one.start, BATCH, n_test=8) for reference in (one, other))
+    return np.allclose(ones, others, rtol=0, atol=1e-9)
+
+
+def cross(
+    rows: list[Row], reference: Reference, bench: Bench, note: Callable[[str], None], changed: dict[str, Any]
+) -> Matrix:
+    """Train every row, then let every row evaluate the weights of all.
+
+    note: called as each run ends. changed: parameters that the user has set.
+    """
+    constants = reference.task.constants()
+    n_test = changed.get("N_TEST", constants["N_TEST"])
+    n_train = changed.get("N_TRAIN", min(TRAINING["N_TRAIN"], constants["N_TRAIN"]))
+    matrix = Matrix(
+        made=datetime.now(UTC).replace(microsecond=0),
+        commit=Commit(),
+        machine=bench.workers.slots[0].machine,
+        synthetic=reference.synthetic,
+        training=TRAINING | {"N_TRAIN": n_train},
+        n_test=n_test,
+        rows=[row.name for row in rows],
+        hits=[[None] * len(rows) for _ in rows],
+        others=[[None] * len(rows) for _ in rows],
+        ties=[None] * len(rows),
+    )
+    classes: list[np.ndarray] = [np.empty(0)] * len(rows)  # of the test examples by each row's own weights
+    with TemporaryDirectory(prefix="rosetta-") as folder:
+        weights = [Path(folder) / f"{row.stem}.npz" for row in rows]
+
+        def probe(pair: tuple[int, int]) -> tuple[int, int, Outputs]:
+            """Row i trains where it meets itself; any other row j evaluates its weights."""
+            i, j = pair
+            job = matrix.training if i == j else EVALUATION | {"INITIAL_WEIGHTS": str(weights[i])}
+            return i, j, bench.prober(rows[j], reference)(job | {"N_TEST": n_test})
+
+        def run(pairs: list[tuple[int, int]]) -> None:
+            for i, j, outputs in bench.workers.each(probe, pairs):
+                matrix.commit = outputs.record.commit
+                if outputs.error:
+                    matrix.errors.append(f"{rows[j].name} with the weights of {rows[i].name}: {outputs.error}")
+                    note(matrix.errors[-1])
+                    continue
+                likeliest = outputs.outputs.argmax(axis=1)
+                if i == j:
+                    save_weights(weights[i], outputs.weights)
+                    second, first = np.sort(outputs.outputs, axis=1)[:, -2:].T
+                    classes[i] = np.where(first - second < TIE, TIED, likeliest)
+                    matrix.ties[i] = int((classes[i] == TIED).sum())
+                hits = matrix.hits[i][j] = round(outputs.record.metrics.accuracy * n_test)
+                others = matrix.others[i][j] = int(((classes[i] != TIED) & (classes[i] != likeliest)).sum())
+                apart = f", {others:,} in another class" if others else ""
+                note(f"{rows[i].name} -> {rows[j].name}: {hits:,} of {n_test:,}{apart}")
+
+        numbers = range(len(rows))
+        run([(i, i) for i in numbers])
+        run([(i, j) for i in numbers for j in numbers if i != j and weights[i].is_file()])
+    return matrix
+
+
+def _count(examples: int | None) -> str:
+    return "failed" if examples is None else f"{examples:,}"

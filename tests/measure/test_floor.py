@@ -11,7 +11,7 @@ from common.data import cifar10
 from rosetta import catalog, data, files
 from rosetta.measure import machine
 from rosetta.measure.keep import Measured
-from rosetta.verify.probes import Reference
+from rosetta.verify.proof import Reference
 
 COUNTED = [task for task in catalog.load().tasks.values() if hasattr(task.params, "MULTIPLY_ADDS")]
 

@@ -12,9 +12,9 @@ from rosetta.measure.pairs import FASTEST
 from rosetta.run import devices
 from rosetta.run.kernels import Kernels
 from rosetta.run.workers import Workers
-from rosetta.verify import infer, levels, speed, train
-from rosetta.verify.kinds import proof
-from rosetta.verify.probes import Bench
+from rosetta.verify import infer, speed, train
+from rosetta.verify.conformance import PROOFS
+from rosetta.verify.proof import Bench, tolerances
 from rosetta.verify.train import BATCH, Size
 from tests.verify.copies import Copy, copied
 
@@ -72,7 +72,7 @@ def findings(request, tmp_path_factory) -> dict:
     tasks = {row.task: KNOWN.task(row.task) for row, _ in CASES.values()}
     flavours = {(row.task, row.facts.flavour) for row, _ in CASES.values()}
     references = {
-        key: proof(tasks[key[0]].kind_name).Reference(tasks[key[0]], key[1], synthetic=not REAL) for key in flavours
+        key: PROOFS[tasks[key[0]].kind_name].Reference(tasks[key[0]], key[1], synthetic=not REAL) for key in flavours
     }
     bench = Bench(Kernels(), Workers(devices.shared(gpus=None, jobs=None)))
 
@@ -82,17 +82,16 @@ def findings(request, tmp_path_factory) -> dict:
         reference = references[row.task, row.facts.flavour]
         if KNOWN.kind(row).name == "speed":
             trained = {name: reference.network.TRAINED[name] for name in NETWORKS}
-            prober = bench.prober(own, reference.task, reference.synthetic)
-            found = speed.steps(row, prober, reference, trained)
+            found = speed.steps(row, bench.prober(own, reference), reference, trained)
             return case, found.reason if "skipped: " in (found.reason or "") else [found]
         if not KNOWN.kind(row).trains:
-            found, outputs = infer.judge(row, bench.prober(own, reference.task, reference.synthetic), reference, False)
+            found, outputs = infer.judge(row, bench.prober(own, reference), reference, gpu=False)
             return case, outputs.error if outputs.skipped else found
-        outputs = train.trained(bench.prober(own, tasks[row.task], reference.synthetic), reference, SIZE)
+        outputs = train.trained(bench.prober(own, reference), reference, SIZE)
         if outputs.skipped:
             return case, outputs.error
-        tolerances = levels.tolerances(train.TOLERANCES, reference.task, row)
-        return case, train.of_trained(outputs, reference, tolerances, SIZE)
+        limits = tolerances(train.TOLERANCES, reference.task, row)
+        return case, train.of_trained(outputs, reference, limits, SIZE)
 
     asked = [item.callspec.params for item in request.session.items if item.originalname == "test_computes_the_network"]
     # Made here: threads would race for the first

@@ -13,7 +13,7 @@ import pytest
 from rosetta import catalog
 from rosetta.paths import RESULTS, ROOT
 from rosetta.verify import conformance
-from rosetta.verify.kinds import proof
+from rosetta.verify.conformance import PROOFS
 
 KNOWN = catalog.load()
 REAL = bool(os.environ.get("ROSETTA_DATA"))
@@ -46,7 +46,7 @@ def test_row_is_the_same_network(verified, missing, row):
     if line.skipped:
         missing(line.skipped)
     assert line.synthetic != REAL
-    assert {finding.level for finding in line.findings} <= set(proof(KNOWN.kind(row).name).LEVELS)
+    assert {finding.level for finding in line.findings} <= set(PROOFS[KNOWN.kind(row).name].LEVELS)
     assert line.passed, [finding.reason for finding in line.findings if not finding.passed]
 
 

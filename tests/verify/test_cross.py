@@ -9,13 +9,11 @@ from rosetta import catalog
 from rosetta.errors import RosettaError
 from rosetta.records import Commit, Machine
 from rosetta.verify import command, infer, train
-from rosetta.verify.cross import infer as alike
-from rosetta.verify.cross import train as cross
 
 MACHINE = Machine(name="test-machine", cpu="a CPU", cores=2, memory=8 * 1024**3, os="an OS", gpus=[])
 
 
-def matrix(**changed) -> cross.Matrix:
+def matrix(**changed) -> train.Matrix:
     agreeing = {
         "made": datetime(2026, 11, 23, tzinfo=UTC),
         "commit": Commit(),
@@ -28,7 +26,7 @@ def matrix(**changed) -> cross.Matrix:
         "others": [[0, 0], [0, 0]],
         "ties": [0, 0],
     }
-    return cross.Matrix(**agreeing | changed)
+    return train.Matrix(**agreeing | changed)
 
 
 @pytest.mark.parametrize(
@@ -55,14 +53,14 @@ def test_flavours_of_one_network():
         train.Reference(task, flavour, synthetic=True)
         for flavour in ("reset_after", "reset_after, epsilon hat", "reset_before")
     )
-    assert cross.same_network(own, adam) and not cross.same_network(own, before)
+    assert train.same_network(own, adam) and not train.same_network(own, before)
 
 
-def agreement(outputs: list, own=()) -> alike.Agreement:
+def agreement(outputs: list, own=()) -> infer.Agreement:
     rows = [f"row {number}" for number in range(len(outputs))]
     none = [[None] * len(rows) for _ in rows]
     made, commit = datetime(2026, 11, 23, tzinfo=UTC), Commit()
-    found = alike.Agreement(
+    found = infer.Agreement(
         made=made,
         commit=commit,
         machine=MACHINE,
@@ -73,7 +71,7 @@ def agreement(outputs: list, own=()) -> alike.Agreement:
         others=[line[:] for line in none],
         ties=[None] * len(rows),
     )
-    alike._compare(found, outputs)
+    infer.compare(found, outputs)
     return found
 
 
@@ -111,7 +109,7 @@ def test_flavours_that_differ_in_biases_alone():
     plain, biased, other = (
         infer.Reference(task, flavour, synthetic=True) for flavour in ("v1", "v1, biases of 1x1", "v1.5")
     )
-    assert alike.same_network(plain, biased) and not alike.same_network(plain, other)
+    assert infer.same_network(plain, biased) and not infer.same_network(plain, other)
 
 
 def test_rows_of_two_networks_are_refused(tmp_path):

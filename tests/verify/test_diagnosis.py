@@ -11,9 +11,8 @@ import pytest
 
 from common.reference import cifar10_cnn_mistakes as known
 from rosetta import catalog
-from rosetta.verify import replay, train
-from rosetta.verify.levels import Finding
-from rosetta.verify.probes import Outputs
+from rosetta.verify import train
+from rosetta.verify.proof import Finding, Outputs
 from rosetta.verify.train import TOLERANCES, Reference, Size
 from tests.verify import plants
 from tests.verify.numpy_notebook import CELLS
@@ -79,7 +78,7 @@ def of_trained(reference, *mistakes, size=SMALL) -> tuple[dict[int, Finding], di
 
 
 def _diagnosed(findings, left, reference):
-    return {each.level: each for each in findings}, replay.of(findings, [left], reference, ROW)
+    return {each.level: each for each in findings}, train.diagnose(findings, [left], reference, ROW)
 
 
 def in_front(role: str, code: str | tuple[str, str]) -> tuple[str, str, str]:
@@ -168,6 +167,6 @@ def test_order_of_the_test_examples(reference, line, said):
 
 def test_labels_of_the_test_alone():
     y = np.arange(100) % 10
-    said = replay.train._relabelled(np.eye(10)[(y + 1) % 10], y, 1.0, known)
+    said = train._relabelled(np.eye(10)[(y + 1) % 10], y, 1.0, known.TRAINING)
     assert said == "the accuracy is that of labels off by one"
-    assert replay.train._relabelled(np.eye(10)[y], y, 0.5, known) is None
+    assert train._relabelled(np.eye(10)[y], y, 0.5, known.TRAINING) is None

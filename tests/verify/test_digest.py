@@ -43,7 +43,6 @@ REST = {
     "text of the notebook": ("notebooks/toy_train/numpy.ipynb", "The setup of", "Other words of"),
     "report": ("rosetta/report/tables.py", "", "# a word\n"),
     "runner": ("rosetta/run/execute.py", "", "# a word\n"),
-    "page of the conformance": ("rosetta/verify/page.py", "", "# a word\n"),
     "code of the verifier": ("rosetta/verify/train.py", "", "# a word\n"),
     "another kind": ("rosetta/verify/infer.py", "PROOF = 1", "PROOF = 2"),
     "another task": ("common/reference/toy_infer.py", "np.maximum", "np.minimum"),

@@ -7,8 +7,8 @@ import pytest
 
 from common.reference import imdb_gru
 from rosetta import catalog
-from rosetta.verify import order, replay, train
-from rosetta.verify.probes import Outputs
+from rosetta.verify import train
+from rosetta.verify.proof import Outputs
 from rosetta.verify.train import BATCH, BATCHSIZE, STEPS, TOLERANCES, Reference, Size
 
 KNOWN = catalog.load()
@@ -33,7 +33,7 @@ def run(reference, feed=lambda x: x, predict=RIGHT.probabilities, network=RIGHT,
     params = {"N_TRAIN": BATCH, "N_TEST": SMALL.n_test, "BATCHSIZE": BATCHSIZE}
     left = Outputs(SimpleNamespace(params=params, metrics=metrics), weights, outputs)
     findings = train.of_trained(left, reference, TOLERANCES, SMALL)
-    return {each.level: each for each in findings}, replay.of(findings, [left], reference, ROW)
+    return {each.level: each for each in findings}, train.diagnose(findings, [left], reference, ROW)
 
 
 def ordered(*places):
@@ -141,22 +141,22 @@ def test_cut_at_the_wrong_end_fails(reference):
 
 def shuffled(reference, orders, network=RIGHT, keep=lambda batch: True):
     """What level 5 finds of training with these orders of the examples."""
-    x, y, _, _ = reference.data(order.EXAMPLES, n_test=1)
+    x, y, _, _ = reference.data(train.EXAMPLES, n_test=1)
     weights, means = reference.start, []
-    batches = [each[first : first + order.BATCHSIZE] for each in orders for first in (0, 8, 16)]
+    batches = [each[first : first + train.BATCH_OF_EXAMPLES] for each in orders for first in (0, 8, 16)]
     kept = [batch for batch in batches if keep(batch)]
     weights, losses = network.train(reference.start, [(x[batch], y[batch]) for batch in kept], {"LR": 0.001})
-    for part in np.array_split(np.arange(len(kept)), order.EPOCHS):
+    for part in np.array_split(np.arange(len(kept)), train.EPOCHS):
         means.append(np.average([losses[i] for i in part], weights=[len(kept[i]) for i in part]))
-    return order.judged(means, weights, reference, TOLERANCES)
+    return train.order(means, weights, reference, TOLERANCES)
 
 
 @pytest.mark.long
 def test_orders_of_the_examples(reference):
     rng = np.random.RandomState(0)
-    drawn = [rng.permutation(order.EXAMPLES) for _ in range(order.EPOCHS)]
+    drawn = [rng.permutation(train.EXAMPLES) for _ in range(train.EPOCHS)]
     assert shuffled(reference, drawn).passed
-    own = shuffled(reference, [np.arange(order.EXAMPLES)] * order.EPOCHS)
+    own = shuffled(reference, [np.arange(train.EXAMPLES)] * train.EPOCHS)
     assert "the examples come in their own order" in own.reason
     assert "all steps move " in shuffled(reference, drawn, keep=lambda batch: len(batch) == 8).reason
     assert not shuffled(reference, drawn, network=adam(lazy=True)).passed, "lazy Adam"

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from rosetta.kinds import KINDS
-from rosetta.verify.kinds import proof
+from rosetta.verify.conformance import PROOFS
 from tests import toys
 from tests.inside import Inside
 from tests.standin import one_line
@@ -81,7 +81,7 @@ def _verified(standin):
 def test_notebook_that_is_right_passes(verified, task):
     done, standin, findings = verified
     assert all(finding["passed"] for finding in findings[task, "numpy"].values()), findings[task, "numpy"]
-    levels = proof(task.removeprefix("toy_")).LEVELS
+    levels = PROOFS[task.removeprefix("toy_")].LEVELS
     assert set(findings[task, "numpy"]) == set(levels)
     page = (standin.out / "conformance" / f"{task}.md").read_text()
     rows = 1 + sum(name == task for name, *_ in MISTAKES)
@@ -138,6 +138,7 @@ def test_rows_that_have_not_changed_are_not_verified_again(inside):
 
 
 def test_every_kind_has_a_proof():
-    for name in KINDS:
-        assert proof(name).LEVELS.keys() == proof(name).COLUMNS.keys()
-        assert all(quantity in proof(name).TOLERANCES for shown in proof(name).COLUMNS.values() for quantity in shown)
+    assert PROOFS.keys() == KINDS.keys()
+    for proof in PROOFS.values():
+        assert proof.LEVELS.keys() == proof.COLUMNS.keys()
+        assert all(quantity in proof.TOLERANCES for shown in proof.COLUMNS.values() for quantity in shown)

@@ -1,14 +1,15 @@
 """Each level of kind ``train`` sees what it is for. Pure arrays: no notebook runs here."""
 
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from common.params.cifar10_cnn import EXPECTED
 from common.reference import cifar10_cnn as network
-from rosetta.verify import levels, train
-from rosetta.verify.levels import Judge
+from rosetta.verify import train
+from rosetta.verify.proof import Judge, Outputs
 from rosetta.verify.train import TOLERANCES
 
 COUNT = EXPECTED["parameters"]
@@ -20,9 +21,8 @@ def fresh():
 
 
 def weights(exported, count):
-    judge = Judge(1)
-    fits = levels.weights(judge, exported, count, network)
-    return fits, judge.finding
+    judge, record = Judge(1), SimpleNamespace(metrics=SimpleNamespace(parameters=count))
+    return Outputs(record, exported).fit(network, judge), judge.finding
 
 
 def test_weights_that_fit(fresh):

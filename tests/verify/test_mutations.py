@@ -10,10 +10,9 @@ from rosetta.measure import scripts
 from rosetta.run import devices
 from rosetta.run.kernels import Kernels
 from rosetta.run.workers import Workers
-from rosetta.verify import infer, order, replay, train
-from rosetta.verify.kinds import proof
-from rosetta.verify.levels import Finding
-from rosetta.verify.probes import Bench
+from rosetta.verify import infer, train
+from rosetta.verify.conformance import PROOFS
+from rosetta.verify.proof import Bench, Finding
 from rosetta.verify.train import TOLERANCES, USUAL, Size
 from tests.verify import imdb_mutations, mutations, resnet_mutations
 from tests.verify.copies import Copy, copied
@@ -55,17 +54,17 @@ def findings(request, tmp_path_factory) -> dict[Case, tuple[list[Finding], dict[
     for task, name, _ in cases:
         flavour = KNOWN.select([name], task)[0].facts.flavour
         known = KNOWN.task(task)
-        references[task, name] = proof(known.kind_name).Reference(known, flavour, synthetic)
+        references[task, name] = PROOFS[known.kind_name].Reference(known, flavour, synthetic)
 
     def judge(case: Case):
         task, name, mistake = case
         mutant, reference = plant(case, tmp_path_factory.mktemp("mutant")), references[task, name]
-        probe = bench.prober(mutant, reference.task, synthetic)
+        probe = bench.prober(mutant, reference)
         size = USUAL if mistake in OF_BATCHES else SMALL
         outputs, found = _judged(PLANTED[task][mistake], mutant, probe, reference, size)
         if outputs.skipped:
             return case, outputs.error
-        return case, (found, replay.of(found, [outputs], reference, mutant))
+        return case, (found, PROOFS[reference.task.kind_name].diagnose(found, [outputs], reference, mutant))
 
     return dict(bench.workers.each(judge, cases))
 
@@ -76,7 +75,7 @@ def _judged(mutation: Mutation, mutant: Copy, probe, reference, size: Size):
         found, outputs = infer.judge(mutant, probe, reference, gpu=False)
         return outputs, found
     if mutation.level == 5 and not reference.drops:
-        outputs = order.shuffled(probe, reference, size.n_drop_test)
+        outputs = train.shuffled(probe, reference, size)
         return outputs, train.of_shuffled(outputs, reference, TOLERANCES)
     if mutation.level in (2, 5):
         outputs = train.dropped(probe, reference, size)
