@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from rosetta import files, parameters, tasks
+from rosetta import files, notebook, parameters, tasks
 from rosetta.errors import RosettaError, unknown
 from rosetta.files import Count, Name, Strict
 from rosetta.kinds import Kind
@@ -192,9 +192,9 @@ def load(path: Path = CATALOG) -> Catalog:
         for name in task.rows:
             if name not in names:
                 raise unknown(f"row in notebooks/{key}/task.toml:", name, names)
-        for notebook in task.folder.glob("*.ipynb"):
-            if notebook.stem not in catalog.frameworks:
-                raise unknown(f"framework of notebooks/{key}/{notebook.name}:", notebook.stem, catalog.frameworks)
+        for file in task.folder.glob("*.ipynb"):
+            if file.stem not in catalog.frameworks:
+                raise unknown(f"framework of notebooks/{key}/{file.name}:", file.stem, catalog.frameworks)
     for row in catalog.rows():
         if not (ENVIRONMENTS / row.environment / "environment.toml").is_file():
             raise RosettaError(f"{path.name}: {row.name} names the environment {row.environment}, which is not there")
@@ -211,15 +211,15 @@ def _check_parameters(catalog: Catalog, name: str) -> None:
         values, seen = vars(task.params), {}
         for row in catalog.rows(task.key):
             if row.notebook not in seen:
-                seen[row.notebook] = parameters.bound(row.notebook, values)
+                seen[row.notebook] = notebook.bound(row.notebook, values)
             bound = seen[row.notebook]
             if bound is None or row.facts.absent:
                 continue
-            notebook = from_root(row.notebook)
-            own = f"frameworks.{row.framework}.variants.{row.variant}.parameters of {name}, for {notebook}"
-            parameters.check(row.parameters, bound, own)
+            file = from_root(row.notebook)
+            where = f"frameworks.{row.framework}.variants.{row.variant}.parameters of {name}, for {file}"
+            parameters.check(row.parameters, bound, where)
             for preset, given in task.presets.items():
                 lost = [one for one in given if one not in bound | parameters.TOLD | task.kind.judged]
                 if lost:
                     where = f"{task.file}: presets.{preset} sets {lost[0]}"
-                    raise RosettaError(f"{where}, which the parameters cell of {notebook} does not bind")
+                    raise RosettaError(f"{where}, which the parameters cell of {file} does not bind")

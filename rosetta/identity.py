@@ -3,29 +3,22 @@
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 from rosetta.catalog import Row
+from rosetta.notebook import Read, code
 from rosetta.paths import ROOT
 from rosetta.tasks import Task
 
 FETCHING = "common/data/download.py"  # it decides nothing: what is downloaded has a SHA-256 of its own
 IMPORT = re.compile(r"^\s*(?:from|import) (common\b[\w.]*)(?: import ([\w, ]+))?", re.MULTILINE)
 
-Read = Callable[[Path], bytes]  # reads a file; one that remembers, where many runs are looked at
-
 
 def content(file: Path) -> str:
     """SHA-256 of a file."""
     return hashlib.sha256(file.read_bytes()).hexdigest()
-
-
-def code(notebook: Path, read: Read = Path.read_bytes) -> str:
-    """The cells of code of a notebook: without its texts, outputs and metadata."""
-    cells = json.loads(read(notebook).decode("utf-8"))["cells"]
-    return "\n\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
 
 
 def sources(text: str, *others: str, read: Read = Path.read_bytes) -> dict[str, str]:

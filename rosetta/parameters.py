@@ -1,16 +1,12 @@
-"""Parameters: which ones a notebook binds, and whether a value can stand in the place of another."""
+"""Parameters: whether a value can stand in the place of another."""
 
-import ast
-import json
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 from rosetta.errors import RosettaError, unknown
 
 # Parameters that are no notebook's: a variable of the run's process tells them to ``common``
 TOLD = {"SYNTHETIC": False, "TEST_EACH_EPOCH": False, "SAVE_TO": ""}
-CELL = "parameters"  # the tag of the cell that binds them
 LARGEST = 10**15  # of any number
 
 
@@ -35,37 +31,3 @@ def check(values: Mapping[str, Any], usual: Mapping[str, Any], where: str) -> No
             raise unknown(f"parameter in {where}:", name, usual)
         if not fits(value, usual[name]):
             raise RosettaError(f"{where}: {name} is {usual[name]!r} by itself; it cannot be {value!r:.60}")
-
-
-def bound(notebook: Path, constants: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The names that the parameters cell assigns or imports, each with its value (None: any, or not known).
-
-    constants: values of what it imports. None where the notebook cannot be read: its own run tells why.
-    """
-    try:
-        cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
-        tagged = [cell for cell in cells if CELL in cell["metadata"].get("tags", [])]
-        code = ast.parse("\n".join("".join(cell["source"]) for cell in tagged))
-    except (OSError, ValueError, SyntaxError, LookupError, TypeError, AttributeError, RecursionError):
-        return None
-    return {name: value for node in code.body for name, value in _bound(node, constants)}
-
-
-def _bound(node: ast.stmt, constants: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """The names that a statement binds, and their values."""
-    if isinstance(node, ast.ImportFrom):
-        for alias in node.names:
-            named = {alias.asname or alias.name: constants.get(alias.name)}
-            yield from (constants if alias.name == "*" else named).items()
-    elif isinstance(node, ast.Assign | ast.AnnAssign) and node.value:
-        for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
-            several = isinstance(target, ast.Tuple | ast.List) and isinstance(node.value, ast.Tuple | ast.List)
-            pairs = zip(target.elts, node.value.elts) if several else [(target, node.value)]
-            yield from ((name.id, _literal(value)) for name, value in pairs if isinstance(name, ast.Name))
-
-
-def _literal(node: ast.expr) -> Any:
-    try:
-        return ast.literal_eval(node)
-    except (ValueError, TypeError):
-        return None

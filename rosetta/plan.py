@@ -11,12 +11,12 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from common.record import SAVE_TO, TEST_EACH_EPOCH
-from rosetta import contract, identity
+from rosetta import identity, notebook
 from rosetta.catalog import Catalog, Row
 from rosetta.errors import RosettaError, unknown
-from rosetta.identity import Read
 from rosetta.kinds import KINDS, Kind
 from rosetta.kinds.kind import FROM_ZOO
+from rosetta.notebook import Read
 from rosetta.parameters import TOLD
 from rosetta.paths import DATA, SYNTHETIC
 from rosetta.records import Record, column
@@ -106,10 +106,10 @@ class Plan(BaseModel):
         environment: fingerprint of its pins, or the interpreter that the user named. read: one that remembers, where the keys
         of many plans are wanted.
         """
-        notebook = self.row.notebook
+        file = self.row.notebook
         decisive = [
-            hashlib.sha256(read(notebook)).hexdigest(),
-            identity.sources(identity.code(notebook, read), read=read),
+            hashlib.sha256(read(file)).hexdigest(),
+            identity.sources(notebook.code(file, read), read=read),
             self.parameters,
             self.row.variables,
             environment,
@@ -160,7 +160,7 @@ def make(
         first = overrides.get("SEED", constants["SEED"])
         changed = {name: value for name, value in overrides.items() if name != "SEED"} | (slot or {})
         given = [name for name in (*task.paths, *task.switches) if name in overrides]
-        refused = contract.refusal(row.notebook, task.kind, given) or _no_such_network(row, task, overrides, catalog)
+        refused = notebook.refusal(row.notebook, task.kind, given) or _no_such_network(row, task, overrides, catalog)
         for repeat in range(seeds):
             seed = first + repeat
             chosen = task.presets[used] | overrides | ({"SEED": seed} if repeat else {})

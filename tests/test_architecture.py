@@ -9,7 +9,6 @@ from functools import cache
 from graphlib import TopologicalSorter
 
 from rosetta import catalog
-from rosetta.kinds import KINDS
 from tests.standin import ROOT
 
 MODULES = {
@@ -22,7 +21,8 @@ LAYERS = (
     {"files", "parameters", "options", "lock", "extras", "markdown", "streams", "user"},
     {"kinds", "blocks", "terminal"},
     {"tasks", "records"},
-    {"catalog", "contract"},
+    {"notebook"},
+    {"catalog"},
     {"identity"},
     {"plan"},
     {"data"},
@@ -112,12 +112,3 @@ def test_runner_imports_no_framework():
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == "[]"
-
-
-def test_no_two_classes_have_one_name():
-    """But for the proofs of the kinds, which are alike."""
-    modules = set(MODULES) - {f"rosetta.verify.{kind}" for kind in KINDS}
-    classes = Counter(
-        node.name for module in modules for node in ast.walk(tree(module)) if isinstance(node, ast.ClassDef)
-    )
-    assert [name for name, times in classes.items() if times > 1] == []

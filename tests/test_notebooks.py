@@ -1,10 +1,10 @@
-"""The contract of the notebooks, which is ``rosetta/contract.py``: the collection keeps to it, and each breach is told with cell and role."""
+"""The contract of the notebooks, which is ``rosetta/notebook.py``: the collection keeps to it, and each breach is told with cell and role."""
 
 import json
 
 import pytest
 
-from rosetta import catalog, contract
+from rosetta import catalog, notebook
 from rosetta.errors import RosettaError
 from rosetta.kinds import KINDS
 from rosetta.site import programs
@@ -19,7 +19,7 @@ ROW = next(row for row in NOTEBOOKS.values() if KNOWN.kind(row) is TRAIN)
 @pytest.mark.parametrize("name", NOTEBOOKS)
 def test_kept(name):
     row = NOTEBOOKS[name]
-    assert not list(contract.troubles(row.notebook, KNOWN.task(row.task)))
+    assert not list(notebook.troubles(row.notebook, KNOWN.task(row.task)))
 
 
 class Cells:
@@ -51,7 +51,7 @@ class Cells:
     def first(self) -> str:
         """The first thing that is wrong."""
         self.path.write_text(json.dumps(self.content))
-        return one_line(next(contract.troubles(self.path, KNOWN.task(ROW.task))))
+        return one_line(next(notebook.troubles(self.path, KNOWN.task(ROW.task))))
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import psutil
 
-from rosetta import catalog, contract, data, plan, records
+from rosetta import catalog, data, notebook, plan, records
 from rosetta.adding import costs, figures, scaffold
 from rosetta.batch.batch import save
 from rosetta.batch.screen import STYLES
@@ -100,7 +100,7 @@ class _Row:
                 f"environments/{self.row.environment}/environment.toml does not say what a GPU is to {self.row.imports[0]}: "
                 "give [without_gpu] a line of it, or a build's code; or name in `imports` the module that it computes through"
             )
-        for trouble in contract.troubles(self.row.notebook, self.task):
+        for trouble in notebook.troubles(self.row.notebook, self.task):
             raise RosettaError(trouble)
         return f"{', '.join(self.task.kind.names)}"
 

@@ -5,9 +5,10 @@ import keyword
 import re
 from pathlib import Path
 
-from rosetta import catalog, contract, files
+from rosetta import catalog, files
 from rosetta.catalog import Catalog, Frameworks, Row
 from rosetta.errors import RosettaError
+from rosetta.notebook import cut
 from rosetta.paths import CATALOG, ENVIRONMENTS, NOTEBOOKS, from_root
 from rosetta.run import environments
 
@@ -49,7 +50,7 @@ def new(name: str, task: str | None, like: str | None, environment: str | None) 
     model = _model(known, task, like)
     notebook = NOTEBOOKS / model.task / f"{name}.ipynb"
     _check_name(name, notebook)
-    contract.steps(model.notebook, known.kind(model))  # what is broken there is not copied
+    cut(model.notebook, known.kind(model))  # what is broken there is not copied
     copy = _copied(model.notebook, name)
     if name in known.frameworks:
         if environment:

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from textwrap import dedent
 
-from rosetta import contract
 from rosetta.errors import RosettaError
 from rosetta.kinds import Kind
+from rosetta.notebook import cut
 
 REFERENCE = "reference"  # its key among the programs
 STEP = re.compile(r"^ *# ---- \[(?P<role>\w+)\] (?P<note>.*)$", re.MULTILINE)  # how the reference marks its steps
@@ -34,14 +34,14 @@ class Program:
 
 def notebook(path: Path, kind: Kind) -> Program:
     """A notebook as its sections. Raises RosettaError where its cells do not have the roles of its kind, in their order."""
-    intro, steps = contract.steps(path, kind)
+    intro, steps = cut(path, kind)
     many = {role.name for role in kind.roles if role.many}
     sections = (
         Section(
             step.role,
             step.note if step.role in many else _body(step.note),
             step.code,
-            step.metadata.get("concepts", {}),
+            step.concepts,
         )
         for step in steps
     )

@@ -1,0 +1,281 @@
+"""The only reader of notebooks: their cells, the parameters that they bind, and the contract that they keep.
+
+The contract: one code cell for each role of the kind, in their order, each with its words above it; and what makes notebooks alike.
+The site cuts notebooks by it, ``run`` and ``check`` refuse one that breaks it. Plain JSON is read: a run needs nothing of nbformat.
+"""
+
+import ast
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import groupby, pairwise
+from pathlib import Path
+from typing import Any
+
+from rosetta.errors import RosettaError, meant
+from rosetta.kinds import Kind
+from rosetta.parameters import TOLD
+from rosetta.paths import from_root
+from rosetta.tasks import Task
+
+WIDTH = 100  # of a line of code
+RUNNER = ("rosetta", "papermill")  # words that no notebook has: it needs nothing of the runner
+START = "INITIAL_WEIGHTS"  # bound where there are weights to start from
+PARAMETERS = "parameters"  # the role of the cell that binds them
+
+Read = Callable[[Path], bytes]  # reads a file; one that remembers, where many runs are looked at
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell as its file has it. kind: "code" or "markdown"; outputs: none of a notebook that was not executed."""
+
+    kind: str
+    source: str
+    tags: list[str]
+    metadata: dict[str, Any]
+    outputs: list[dict[str, Any]]
+    number: int | None
+
+    @property
+    def role(self) -> str | None:
+        """Its first tag."""
+        return self.tags[0] if self.tags else None
+
+
+def cells(notebook: Path, read: Read = Path.read_bytes) -> list[Cell]:
+    """All cells, in their order. Raises RosettaError where the file is no notebook."""
+    try:
+        return [
+            Cell(
+                kind=cell["cell_type"],
+                source="".join(cell["source"]),
+                tags=cell["metadata"].get("tags", []),
+                metadata=cell["metadata"],
+                outputs=cell.get("outputs", []),
+                number=cell.get("execution_count"),
+            )
+            for cell in json.loads(read(notebook).decode("utf-8"))["cells"]
+        ]
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        what = f"it lacks {error}" if isinstance(error, LookupError) else error
+        raise RosettaError(f"{from_root(notebook)} is not a notebook: {what}") from None
+
+
+def code(notebook: Path, read: Read = Path.read_bytes) -> str:
+    """The code of all cells: without texts, outputs and metadata. Nothing of a file that is no notebook: its run tells why."""
+    try:
+        return "\n\n".join(cell.source for cell in cells(notebook, read) if cell.kind == "code")
+    except RosettaError:
+        return ""
+
+
+def by_role(notebook: Path) -> dict[str, str]:
+    """The code of each role, in the notebook's order."""
+    of_role: dict[str, str] = {}
+    for cell in cells(notebook):
+        if cell.kind == "code" and cell.role:
+            of_role[cell.role] = f"{of_role[cell.role]}\n\n{cell.source}" if cell.role in of_role else cell.source
+    return of_role
+
+
+# ---- Parameters
+
+
+def bound(notebook: Path, constants: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The names that the parameters cell assigns or imports, each with its value (None: any, or not known).
+
+    constants: values of what it imports. None where the notebook cannot be read: its own run tells why.
+    """
+    try:
+        tagged = [cell.source for cell in cells(notebook) if PARAMETERS in cell.tags]
+        tree = ast.parse("\n".join(tagged))
+    except (RosettaError, ValueError, SyntaxError, TypeError, RecursionError):
+        return None
+    return {name: value for node in tree.body for name, value in _bound(node, constants)}
+
+
+def _bound(node: ast.stmt, constants: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The names that a statement binds, and their values."""
+    if isinstance(node, ast.ImportFrom):
+        for alias in node.names:
+            named = {alias.asname or alias.name: constants.get(alias.name)}
+            yield from (constants if alias.name == "*" else named).items()
+    elif isinstance(node, ast.Assign | ast.AnnAssign) and node.value:
+        for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+            several = isinstance(target, ast.Tuple | ast.List) and isinstance(node.value, ast.Tuple | ast.List)
+            pairs = zip(target.elts, node.value.elts) if several else [(target, node.value)]
+            yield from ((name.id, _literal(value)) for name, value in pairs if isinstance(name, ast.Name))
+
+
+def _literal(node: ast.expr) -> Any:
+    try:
+        return ast.literal_eval(node)
+    except (ValueError, TypeError):
+        return None
+
+
+# ---- The contract
+
+
+@dataclass(frozen=True)
+class Step:
+    """A code cell with the text above it. note: Markdown; concepts: by concept, the texts whose lines show it."""
+
+    role: str
+    note: str
+    code: str
+    concepts: dict[str, list[str]]
+
+
+def cut(notebook: Path, kind: Kind) -> tuple[str, list[Step]]:
+    """The first text of a notebook, and its cells. Raises RosettaError, which names the file, the cell and the role that is wrong."""
+    name, every = from_root(notebook), cells(notebook)
+    in_code = [cell for cell in every if cell.kind == "code"]
+    roles = [_role(cell, number, kind, name) for number, cell in enumerate(in_code, start=1)]
+    _check_order(roles, kind, name)
+    kinds = [cell.kind for cell in every]
+    above = [kind for kind, below in pairwise(["", *kinds]) if below == "code"]
+    for role, before in zip(roles, above):
+        if before != "markdown":
+            raise RosettaError(f"{name}: the cell {role} has no text of its own above it")
+    if kinds != ["markdown"] + ["markdown", "code"] * len(roles):
+        raise RosettaError(f"{name}: it begins with one text, and then each code cell has one text above it, no more")
+    intro, *notes = [cell.source for cell in every if cell.kind == "markdown"]
+    return intro, [
+        Step(role, note, cell.source, cell.metadata.get("concepts", {}))
+        for role, note, cell in zip(roles, notes, in_code)
+    ]
+
+
+def refusal(notebook: Path, kind: Kind, optional: Iterable[str] = ()) -> str | None:
+    """Why a run of the notebook is refused before it starts; None where its cells are as they must be.
+
+    optional: parameters that a notebook need not have, and the run sets.
+    """
+    try:
+        _, every = cut(notebook, kind)
+    except RosettaError as error:
+        return str(error)
+    text = "\n".join(step.code for step in every)
+    ignored = [name for name in optional if not re.search(rf"\b{name}\b", text)]
+    return f"{from_root(notebook)} does not take {', '.join(ignored)}" if ignored else None
+
+
+def troubles(notebook: Path, task: Task) -> Iterator[str]:
+    """Everything that breaks the contract, one line each."""
+    if refused := refusal(notebook, task.kind):
+        yield refused
+        return
+    name, (intro, every) = from_root(notebook), cut(notebook, task.kind)
+    for trouble in (
+        *_file(notebook),
+        *_notes(intro, every, task.kind),
+        *_parameters(every, task),
+        *_length(every, task.kind.lines),
+    ):
+        yield f"{name}: {trouble}"
+
+
+def _role(cell: Cell, number: int, kind: Kind, name: str) -> str:
+    """The only tag of a cell."""
+    tags, roles = cell.tags, ", ".join(kind.names)
+    begins = (cell.source.strip().splitlines() or ["nothing"])[0]
+    where = f"{name}: code cell {number} ({begins[:50]})"
+    if not tags:
+        raise RosettaError(f"{where} has no tag: give it its role, one of {roles}")
+    if len(tags) > 1:
+        raise RosettaError(f"{where} has the tags {', '.join(map(str, tags))}: it must have one, its role")
+    if tags[0] not in kind.names:
+        hint = meant(str(tags[0]), kind.names) or f"the roles are {roles}"
+        raise RosettaError(f"{where} has the tag {tags[0]}, which is no role of kind {kind.name}; {hint}")
+    return tags[0]
+
+
+def _check_order(roles: list[str], kind: Kind, name: str) -> None:
+    """Raises RosettaError for roles that are missing, stand there twice, or not in their order."""
+    runs = [(role, len(list(same))) for role, same in groupby(roles)]
+    places = {role.name: place for place, role in enumerate(kind.roles)}
+    for role in kind.roles:
+        if role.name not in roles:
+            raise RosettaError(f"{name}: no code cell has the role {role.name}; the roles are {', '.join(kind.names)}")
+    for role, size in runs:
+        if size > 1 and not kind.roles[places[role]].many:
+            raise RosettaError(f"{name}: {size} code cells have the role {role}: put their code into one")
+    for (earlier, _), (later, _) in pairwise(runs):
+        if places[earlier] > places[later]:
+            raise RosettaError(
+                f"{name}: the cell {earlier} stands before the cell {later}; their order is {', '.join(kind.names)}"
+            )
+
+
+def _file(notebook: Path) -> Iterator[str]:
+    import nbformat  # here, because a run does not need it
+
+    try:
+        read = nbformat.read(notebook, as_version=4)
+        nbformat.validate(read)
+    except (ValueError, nbformat.ValidationError) as error:
+        yield f"it is not a valid notebook: {str(error).splitlines()[0]}"
+        return
+    for cell in cells(notebook):
+        if cell.outputs or cell.number is not None:
+            yield f"the cell {cell.role} has outputs or a number: clear all outputs before you save"
+    if read.metadata.get("kernelspec", {}).get("name") != "python3":
+        yield "its kernel is not python3, as that of every notebook: name it so in metadata.kernelspec"
+
+
+def _notes(intro: str, every: list[Step], kind: Kind) -> Iterator[str]:
+    """The headings, and words below each."""
+    if not intro.startswith("# "):
+        yield "its first text does not begin with a title (# FRAMEWORK: ...)"
+    headings = {role.name: f"## {role.heading}" for role in kind.roles}
+    for role, several in groupby(every, key=lambda step: step.role):
+        first, *others = (step.note.splitlines() or [""] for step in several)
+        if first[0] != headings[role]:
+            yield f"the text above the cell {role} begins with {first[0][:50]!r}, not with {headings[role]!r}"
+        if len(first) < 2 or any(len(note) < 2 for note in others):
+            yield f"the text above the cell {role} has a heading and nothing below it: say what is particular there"
+        if any(note[0].startswith("## ") for note in others):
+            yield f"the role {role} has one heading of two #, above its first cell"
+
+
+def _parameters(every: list[Step], task: Task) -> Iterator[str]:
+    """The task's constants that a run may inject: each is bound, and something reads it."""
+    wanted = set(task.constants()) - task.kind.free | {"SEED"}
+    wanted |= set(task.without_chance).union(*task.presets.values())
+    wanted |= {START} if "weights" in task.kind.names else set()
+    wanted -= {*TOLD, *task.kind.judged}
+    stored, read = set(), set()
+    for step in every:
+        try:
+            tree = ast.parse(step.code)
+        except SyntaxError as error:
+            yield f"the cell {step.role} is not Python: {error.msg}, line {error.lineno}"
+            return
+        names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
+        if step is every[0]:
+            imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+            stored = {name.id for name in names if isinstance(name.ctx, ast.Store)}
+            stored |= {alias.asname or alias.name for node in imports for alias in node.names}
+        else:
+            read |= {name.id for name in names if isinstance(name.ctx, ast.Load)}
+    if lacking := sorted(wanted - stored):
+        yield f"the cell parameters does not bind {', '.join(lacking)}"
+    if unread := sorted(name for name in stored - read if name.isupper()):
+        yield f"the cell parameters binds {', '.join(unread)}, which no other cell reads"
+
+
+def _length(every: list[Step], most: int) -> Iterator[str]:
+    lines = [(step.role, line) for step in every for line in step.code.splitlines() if line.strip()]
+    if len(lines) > most:
+        yield f"it has {len(lines)} lines of code; {most} are allowed"
+    for role, line in lines:
+        if len(line) > WIDTH:
+            yield f"the cell {role} has a line of {len(line)} characters; {WIDTH} are allowed: {line.strip()[:40]}..."
+        if "import *" in line:
+            yield f"the cell {role} imports *: name what it takes"
+        for word in RUNNER:
+            if word in line:
+                yield f"the cell {role} names {word}: a notebook needs nothing of the runner"
