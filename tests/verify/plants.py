@@ -1,7 +1,56 @@
-"""Every known mistake of the task, planted in the NumPy notebook: the cell, what stands there ("" for its front), and what is put there.
+"""A notebook that computes with the reference itself, and every known mistake of its task to plant there: the line in front of a cell,
+or what stands there and what is put there.
 
 The functions are written anew, not taken from the task's list of mistakes.
 """
+
+CELLS = {
+    "parameters": """
+import sys; sys.path.append("../..")
+from common.params.cifar10_cnn import (
+    EPOCHS, BATCHSIZE, LR, MOMENTUM, DROPOUT_CONV, DROPOUT_FC, SEED, N_TRAIN, N_TEST, INITIAL_WEIGHTS)
+""",
+    "setup": """
+import os, time
+import numpy
+from common.data import batches, cifar10
+from common.params.cifar10_cnn import WEIGHT_SHAPES
+from common.record import EpochLog, record
+from common.reference import cifar10_cnn as network
+from common.weights import load_weights
+rng = numpy.random.RandomState(SEED)
+""",
+    "data": """
+x_train, y_train, x_test, y_test = cifar10.load("NCHW", N_TRAIN, N_TEST)
+""",
+    "weights": """
+weights = {name: a.astype("float32") for name, a in network.initial_weights(SEED).items()}
+if INITIAL_WEIGHTS:
+    weights = load_weights(INITIAL_WEIGHTS, WEIGHT_SHAPES)
+""",
+    "evaluate": """
+def predict():
+    return network.probabilities(weights, x_test)
+def evaluate():
+    return (predict().argmax(axis=1) == y_test).mean()
+""",
+    "train": """
+velocities = {name: numpy.zeros_like(a) for name, a in weights.items()}
+log = EpochLog(EPOCHS)
+for epoch in range(EPOCHS):
+    total = 0.0
+    for x, y in batches(x_train, y_train, BATCHSIZE, SEED, epoch):
+        masks = network.dropout_masks(len(x), rng, "float32") if DROPOUT_CONV else None
+        loss, g = network.gradients(weights, x, y, masks)
+        weights, velocities = network.momentum_step(weights, velocities, g, LR, MOMENTUM)
+        total += loss * len(x)
+    log.epoch(total / len(x_train), evaluate)
+""",
+    "record": """
+accuracy = evaluate()
+record(log, accuracy, sum(a.size for a in weights.values()), [numpy], "cpu", lambda: weights, predict)
+""",
+}
 
 STEP = "network.momentum_step = step"
 AROUND = """

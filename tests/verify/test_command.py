@@ -1,8 +1,9 @@
-"""``run_all.py verify`` and ``crossload`` on a stand-in checkout whose "framework" is NumPy."""
+"""``run_all.py verify`` and ``crossload`` on a toy task of each kind: what is right passes, a planted mistake fails its level, and what
+is found is kept, shown and told."""
 
 import json
 import random
-import shutil
+import re
 import signal
 import subprocess
 import time
@@ -10,134 +11,224 @@ from types import SimpleNamespace
 
 import pytest
 
+from rosetta.kinds import KINDS
 from rosetta.verify import command as commands
-from tests.standin import TASK, TASK_FILE, StandIn, one_line
-from tests.verify.numpy_notebook import FAULTS, cells
+from rosetta.verify.conformance import PROOFS
+from tests import toys
+from tests.inside import Inside
+from tests.standin import StandIn, one_line
 
-SMALLER = {
-    "\nSTEPS, BATCH = 3, 64": "\nSTEPS, BATCH = 3, 8",
-    "DROP_BATCH = 8": "DROP_BATCH = 2",
-    "REFERENCE_STEPS = 200": "REFERENCE_STEPS = 60",
-    "n_test=1510, drop_steps=100, n_drop_test=100": "n_test=20, drop_steps=30, n_drop_test=10",
+# task, level that must fail, a text of the notebook's code, the mistake in its place, why it fails: x for its figure
+MISTAKES = [
+    (
+        *("toy_train", 1, '{"fc.weight": weight', '{"weight": weight'),
+        "there is no tensor weight in this network; it has fc.weight, fc.bias",
+    ),
+    (
+        *("toy_train", 2, "rng.uniform(-0.5, 0.5", "rng.uniform(-0.9, 0.9"),
+        "fc.weight is not uniform within its bound, by its bound: x, allowed 1e-05",
+    ),
+    (
+        *("toy_train", 3, "probabilities(x_test)", "probabilities(x_test[:, ::-1])"),
+        "test probabilities differ: x, allowed 0.0001",
+    ),
+    ("toy_train", 4, "LR * (d.T @ x)", "LR * (d.T @ x + 0.05 * weight)", "the losses differ: x, allowed 0.0001"),
+    (
+        *("toy_train", 5, "BATCHSIZE, SEED, epoch", "BATCHSIZE"),
+        "the examples come in their own order: so many times nearer to it than by chance: x, allowed 2",
+    ),
+    (
+        "toy_train",
+        5,
+        "losses = [len(y) * step(x, y) for",
+        "losses = [len(y) * (step(x, y) if len(y) == 8 or N_TRAIN != 20 else 0) for",
+        "mean loss x instead of x, in sigmas: x, allowed 5",
+    ),
+    (
+        *("toy_infer", 1, "weight, bias = load_weights", "load_weights"),
+        "fc.weight is not what INITIAL_WEIGHTS holds: x, allowed 1e-06",
+    ),
+    ("toy_infer", 3, "@ weight.T + bias", "@ weight.T - bias", "the outputs differ: x, allowed 0.0001"),
+    (
+        *("toy_speed", 1, "lambda: weights, multiply_adds", "lambda: weights, 2 * multiply_adds"),
+        "narrow: 96 multiply-adds instead of 48: x, allowed 0",
+    ),
+    (
+        *("toy_speed", 3, "x = np.maximum(x @ weight.T, 0)", "x = np.maximum(x @ weight.T, 0.1)"),
+        "narrow: the outputs differ: x, allowed 0.0001",
+    ),
+    (
+        *("toy_speed", 4, "np.float32(LR) * gradient", "np.float32(LR) * 2 * gradient"),
+        "narrow: the last losses differ: x, allowed 0.0001",
+    ),
+    ("toy_entries", 1, 'answers["largest"]', 'answers["smallest"]', "no answer for largest: x, allowed 0"),
+    ("toy_entries", 2, "x.mean(axis=1)", "x.mean(axis=0)[:2]", "mean of rows differs: x, allowed 1e-05"),
+    ("toy_entries", 2, "x.dtype.name", '"float32"', "name is float32 instead of float64"),
+]
+# What becomes of toy_train otherwise: a text of its code, what is put there, and why each level fails
+RAISED = "the notebook's run: failed: RuntimeError: no kernel image is available (in the cell train, line 1)"
+FAULTS = {
+    "raises": (
+        "log = EpochLog(",
+        "raise RuntimeError('no kernel image is available\\nfor this device')\nlog = EpochLog(",
+        dict.fromkeys((1, 2, 3, 4, 5), RAISED),
+    ),
+    "diverges": (
+        *("LR * (d.T @ x)", "LR * (d.T @ x) * float('nan')"),
+        dict.fromkeys((1, 2, 3, 4, 5), "the notebook's run: diverged: "),
+    ),
+    "forgets": (
+        *("def export_weights", "import os; os.environ.pop('ROSETTA_SAVE_TO')\ndef export_weights"),
+        dict.fromkeys((1, 2, 3, 4, 5), "the notebook has not saved what is compared: "),
+    ),
+    "boasts": (*("record(log, evaluate()", "record(log, evaluate() + 0.05"), {3: "the accuracy is not that of"}),
 }
 
 
+def wrong(place: int) -> str:
+    return f"wrong{place}"
+
+
+def call(standin, *arguments: str, command: str = "verify") -> subprocess.CompletedProcess:
+    return standin.call(command, *arguments, "--synthetic", "--out", str(standin.out))
+
+
+def rows(standin, task: str = "toy_train") -> dict[str, dict]:
+    report = json.loads((standin.out / "conformance" / f"{task}.json").read_text())
+    return {row["framework"]: row for row in report["rows"]}
+
+
+def page(standin, task: str = "toy_train") -> str:
+    return (standin.out / "conformance" / f"{task}.md").read_text()
+
+
+@pytest.fixture(scope="module")
+def verified(tmp_path_factory):
+    """One call for all kinds: (what it printed, the checkout, the findings of each row by level)."""
+    with pytest.MonkeyPatch.context() as patch:
+        standin = Inside(tmp_path_factory.mktemp("toys") / "checkout", patch)
+        standin.catalog("".join(standin.entry(wrong(place)) for place in range(len(MISTAKES))))
+        toys.write(standin.root)
+        for place, (task, _, old, new, _) in enumerate(MISTAKES):
+            toys.notebook(standin.root, task, old, new, framework=wrong(place))
+        done = call(standin)
+        assert done.returncode == 1, done.stderr
+        yield (
+            done,
+            standin,
+            {
+                (task, name): {finding["level"]: finding for finding in row["findings"]}
+                for task in toys.TOYS
+                for name, row in rows(standin, task).items()
+            },
+        )
+
+
 @pytest.fixture
-def standin(tmp_path, monkeypatch):
-    monkeypatch.setattr(
-        "tests.standin.TASK_FILE", "without_chance = { DROPOUT_CONV = 0.0, DROPOUT_FC = 0.0 }\n" + TASK_FILE
-    )
-    made = StandIn(tmp_path / "checkout")
-    proof = made.root / "rosetta" / "verify" / "train.py"
-    source = proof.read_text()
-    for usual, small in SMALLER.items():  # NumPy needs a minute for the usual sizes
-        assert usual in source
-        source = source.replace(usual, small)
-    proof.write_text(source)
-    for fault in FAULTS:
-        made.notebook(fault, cells(fault))
-    made.catalog("".join(made.entry(fault) for fault in FAULTS))
-    return made
+def checkout(inside):
+    """Toys of each kind, and one of ``FAULTS`` each as another framework's notebook of toy_train."""
+    inside.catalog("".join(map(inside.entry, FAULTS)))
+    toys.write(inside.root)
+    for fault, (old, new, _) in FAULTS.items():
+        toys.notebook(inside.root, "toy_train", old, new, framework=fault)
+    return inside
 
 
-def verify(standin, *arguments, command="verify", synthetic=True, **variables):
-    options = ["--out", str(standin.out), *(["--synthetic"] if synthetic else [])]
-    return standin.call(command, *arguments, *options, **variables)
-
-
-def report(standin) -> dict:
-    return json.loads((standin.out / "conformance" / f"{TASK}.json").read_text())
-
-
-def found(standin) -> dict[str, dict]:
-    return {row["framework"]: row for row in report(standin)["rows"]}
-
-
-def page(standin) -> str:
-    return (standin.out / "conformance" / f"{TASK}.md").read_text()
-
-
-def test_row_that_is_the_reference_passes(standin):
-    done = verify(standin, "same")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "1 of 1 rows pass all levels on SYNTHETIC data" in done.stdout
-    row = found(standin)["same"]
-    assert [finding["level"] for finding in row["findings"]] == [1, 2, 3, 4, 5]
+@pytest.mark.parametrize("task", toys.TOYS)
+def test_notebook_that_is_right_passes(verified, task):
+    done, standin, findings = verified
+    assert all(finding["passed"] for finding in findings[task, "numpy"].values()), findings[task, "numpy"]
+    levels = PROOFS[task.removeprefix("toy_")].LEVELS
+    assert set(findings[task, "numpy"]) == set(levels)
+    count = 1 + sum(name == task for name, *_ in MISTAKES)
+    assert f"**1 of {count} rows pass all {len(levels)} levels**" in page(standin, task)
+    assert f"{task}/numpy: ok" in done.stdout and "| NumPy (SYNTHETIC data) |" in page(standin, task)
+    row = rows(standin, task)["numpy"]
     assert row["synthetic"] and row["machine"]["name"] == "test-machine" and row["versions"]["numpy"]
-    assert f"**1 of {len(FAULTS)} rows pass all 5 levels**, on SYNTHETIC data" in page(standin)
-
-    # What is committed counts, unless the user names a folder
-    shutil.move(standin.out, standin.root / "results")
-    standin.catalog(standin.entry("same"))
-    done = standin.call("verify", "--synthetic")
-    assert "1 of 1 rows pass all levels (1 unchanged since" in done.stdout, done.stdout + done.stderr
-    assert not (standin.root / "runs" / "conformance").exists()
 
 
-@pytest.mark.long
-def test_rows_that_fail_are_named_and_the_others_kept(standin):
-    assert verify(standin, "same").returncode == 0
-    done = verify(standin, "raises", "segfault", "forgets", "diverges", "swapped")
+@pytest.mark.parametrize("place", range(len(MISTAKES)), ids=lambda place: f"{MISTAKES[place][0]}-{MISTAKES[place][1]}")
+def test_mistake_fails_its_level(verified, place):
+    task, level, *_, expected = MISTAKES[place]
+    finding = verified[2][task, wrong(place)][level]
+    assert not finding["passed"], verified[2][task, wrong(place)]
+    reason = re.sub(r": ([\d.e+]+|inf), allowed", ": x, allowed", finding["reason"])
+    assert re.sub(r"\d\.\d{4}(?= in)|(?<=instead of )\d\.\d{4}", "x", reason) == expected
+
+
+def test_every_kind_has_a_proof():
+    assert PROOFS.keys() == KINDS.keys()
+    for proof in PROOFS.values():
+        assert proof.LEVELS.keys() == proof.COLUMNS.keys()
+        assert all(quantity in proof.TOLERANCES for shown in proof.COLUMNS.values() for quantity in shown)
+
+
+def test_rows_that_fail_are_named_and_the_others_kept(checkout):
+    assert call(checkout, "toy_train/numpy").returncode == 0
+    done = call(checkout, *FAULTS)
     assert done.returncode == 1
-    rows = found(standin)
-    assert all(finding["passed"] for finding in rows["same"]["findings"])
-    reasons = {
-        name: {finding["level"]: finding["reason"] for finding in row["findings"] if not finding["passed"]}
-        for name, row in rows.items()
-    }
-    assert (
-        reasons["raises"][4]
-        == "the notebook's run: failed: RuntimeError: no kernel image is available (in the cell train, line 1)"
-    )
-    assert "crashed" in reasons["segfault"][1] and "not saved" in reasons["forgets"][1]
-    assert "diverged" in reasons["diverges"][4]
-    assert set(reasons["swapped"]) == {3, 5} and reasons["swapped"][3].startswith("test probabilities differ")
-    assert "## Failed, skipped or stale" in page(standin) and "**1 of" in page(standin)
-    named = "this is what happens with height and width swapped"
-    assert named in rows["swapped"]["diagnosis"]["3"] and named in done.stdout and named in page(standin)
+    found = rows(checkout)
+    assert all(finding["passed"] for finding in found["numpy"]["findings"])
+    for fault, (*_, reasons) in FAULTS.items():
+        failed = {each["level"]: each["reason"] for each in found[fault]["findings"] if not each["passed"]}
+        assert failed.keys() == reasons.keys(), failed
+        assert all(failed[level].startswith(reason) for level, reason in reasons.items()), failed
+    assert "## Failed, skipped or stale" in page(checkout) and "**1 of 5 rows" in page(checkout)
+
+    # A cause of several levels is told once, with its log; that goes once the row passes
+    log = checkout.out / "conformance" / "toy_train.raises.log"
+    assert f"raises: FAILED levels 1, 2, 3, 4, 5: {RAISED}\n    log: {log}\n" in done.stdout and log.is_file()
+    assert page(checkout).count(RAISED) == 1
+    toys.notebook(checkout.root, "toy_train", framework="raises")
+    assert call(checkout, "raises").returncode == 0 and not log.exists()
 
 
-def test_log_of_a_row_that_failed_is_named_and_stays(inside):
-    inside.catalog(inside.entry("raises"))
-    done = inside.call("verify", "raises", "--synthetic", "--out", str(inside.out))
-    log = inside.out / "conformance" / f"{TASK}.raises.log"
-    assert done.returncode == 1 and f"    log: {log}\n" in done.stdout and log.is_file()
-
-
-def test_cause_of_several_levels_is_told_once_with_its_log(standin):
-    done = verify(standin, "raises")
-    told = "RuntimeError: no kernel image is available (in the cell train, line 1)"
-    assert f"raises: FAILED levels 1, 2, 3, 4, 5: the notebook's run: failed: {told}\n" in done.stdout
-    log = standin.out / "conformance" / f"{TASK}.raises.log"
-    assert f"    log: {log}\n" in done.stdout
-    assert log.read_text().count("no kernel image is available\nfor this device") == 2, "of both runs"
-    assert page(standin).count(told) == 1
-    standin.notebook("raises", cells("same"))
-    assert verify(standin, "raises").returncode == 0
-    assert not log.exists()
-
-
-@pytest.mark.long
-def test_looser_tolerance_is_used_and_shown(standin):
-    standin.rows({"swapped": 'looser.probability = { tolerance = 0.9, reason = "sees the world on its side" }'})
-    verify(standin, "swapped")
-    finding = found(standin)["swapped"]["findings"][2]
-    assert finding["tolerances"]["probability"] == 0.9
-    assert "sees the world on its side" in page(standin)
-
-
-def test_unknown_tolerance_is_one_line(standin):
-    standin.rows({"swapped": 'looser.probabilty = { tolerance = 0.9, reason = "" }'})
-    done = verify(standin, "swapped")
+def test_looser_tolerance_is_used_and_shown(checkout):
+    file = checkout.root / "notebooks" / "toy_train" / "task.toml"
+    looser = 'boasts = { looser.probability = { tolerance = 0.9, reason = "sees the world on its side" } }\n'
+    file.write_text(file.read_text() + looser)
+    call(checkout, "boasts")
+    (finding,) = (each for each in rows(checkout)["boasts"]["findings"] if each["level"] == 3)
+    assert finding["tolerances"]["probability"] == 0.9 and "sees the world on its side" in page(checkout)
+    file.write_text(file.read_text().replace("looser.probability", "looser.probabilty"))
+    done = call(checkout, "boasts")
     assert done.returncode == 2 and "probabilty; did you mean probability?" in one_line(done.stderr)
 
 
 def test_rows_that_this_machine_cannot_hold_are_skipped(standin):
-    entry = standin.entry("same").replace('imports = ["numpy"]', 'imports = ["no_such_framework"]')
-    standin.catalog(entry)
-    everything = verify(standin)
+    standin.catalog(standin.entry("good").replace('imports = ["numpy"]', 'imports = ["no_such_framework"]'))
+    everything = call(standin)
     assert everything.returncode == 0 and "skipped: the given interpreter cannot import" in everything.stdout
-    assert verify(standin, "same").returncode == 1  # asked for by name
+    assert call(standin, "good").returncode == 1  # asked for by name
+
+
+def test_rows_that_have_not_changed_are_not_verified_again(inside):
+    inside.catalog(inside.entry("wrong"))
+    toys.write(inside.root)
+    toys.notebook(inside.root, "toy_entries", "x.mean(axis=1)", "x.mean(axis=0)", framework="wrong")
+
+    def verify(*arguments: str) -> str:
+        return call(inside, *arguments).stdout
+
+    first = verify("toy_entries/numpy", "toy_infer/numpy")
+    assert "2 of 2 rows pass all levels;" in first, "neither task has data that could be synthetic"
+    again = verify()
+    assert re.search(r"4 of 5 rows pass all levels \(2 unchanged since \d{4}-\d\d-\d\d, 3 verified now\)", again), again
+    assert "wrong: FAILED" in again and "toy_infer/numpy" not in again
+    assert "[1/1] wrong: FAILED" in verify(), "a row that fails is verified again"
+    assert "[1/1] wrong" in verify("--task", "toy_entries")
+
+    drawn = verify("--task", "toy_infer", "--drawn", "1")
+    assert re.search(r"drawn with seed \d+: toy_infer/numpy", drawn) and "1 of 1 rows pass all levels;" in drawn
+    assert "(1 unchanged since" in verify("--task", "toy_infer")
+    toys.notebook(inside.root, "toy_infer", "bias, 0)", "bias, 0.0)")
+    assert "[1/1] toy_infer/numpy: ok" in verify("--task", "toy_infer")
+    assert "[1/1]" in verify("--task", "toy_infer", "--all") and "[1/1]" in verify("toy_infer/numpy")
+
+    # What is committed counts, unless the user names a folder
+    inside.out.rename(inside.root / "results")
+    assert "(1 unchanged since" in inside.call("verify", "--synthetic", "--task", "toy_infer").stdout
+    assert not (inside.root / "runs" / "conformance").exists()
 
 
 def test_rows_are_drawn_while_their_proofs_are_short():
@@ -147,30 +238,9 @@ def test_rows_are_drawn_while_their_proofs_are_short():
     assert commands.some(proven, 0, random.Random(0)) == []
 
 
-@pytest.mark.long
-def test_crossload(standin):
-    standin.notebook("raises", cells("same"))
-    done = verify(
-        standin,
-        "same",
-        "raises",
-        "--train-size",
-        "64",
-        "--test-size",
-        "50",
-        command="crossload",
-        ROSETTA_MACHINE="test machine",
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    matrix = report(standin)["matrix"]
-    assert matrix["rows"] == ["same", "raises"] and matrix["n_test"] == 50
-    assert all(len(set(hits)) == 1 for hits in matrix["hits"]) and matrix["others"] == [[0, 0], [0, 0]]
-    assert "## Cross-loading" in page(standin)
-
-
-@pytest.mark.long
-def test_crossload_tells_rows_that_disagree(standin):
-    done = verify(standin, "same", "boasts", "--train-size", "64", "--test-size", "100", command="crossload")
+def test_crossload_tells_rows_that_disagree(checkout):
+    sizes = ("--train-size", "64", "--test-size", "100")
+    done = call(checkout, "toy_train/numpy", "boasts", *sizes, command="crossload")
     assert done.returncode == 1 and "NOT all agree; " in done.stdout
 
 
@@ -178,43 +248,83 @@ def test_crossload_tells_rows_that_disagree(standin):
     "arguments, command, message",
     [
         (["nosuch"], "verify", "unknown framework nosuch"),
-        (["same"], "crossload", "crossload needs two rows or more"),
-        (["same", "swapped", "--test-size", "20000"], "crossload", "N_TEST is 20000, but there are only 10000"),
+        (["--task", "toy_speed"], "crossload", "toy_speed is of kind speed"),
+        (["numpy"], "crossload", "rows of one task"),
+        ([], "crossload", "rows of one task"),
+        (["toy_train/numpy"], "crossload", "crossload needs two rows or more"),
+        (
+            ["toy_train/numpy", "toy_train/wrong0", "--test-size", "20000"],
+            "crossload",
+            "N_TEST is 20000, but there are only",
+        ),
     ],
 )
-def test_bad_input_is_one_line(standin, arguments, command, message):
-    done = verify(standin, *arguments, command=command)
+def test_bad_input_is_one_line(verified, arguments, command, message):
+    done = call(verified[1], *arguments, command=command)
     assert done.returncode == 2 and message in one_line(done.stderr)
 
 
 @pytest.mark.parametrize("by", ["ROSETTA_DATA", "--data-dir"])
-def test_missing_data_is_one_line(standin, tmp_path, by):
+def test_missing_data_is_one_line(inside, tmp_path, by):
     nowhere = str(tmp_path / "nowhere")
     options, variables = ([by, nowhere], {}) if by.startswith("-") else ([], {by: nowhere})
-    done = verify(standin, "same", *options, synthetic=False, **variables)
-    assert done.returncode == 2 and "nowhere" in one_line(done.stderr)
-    assert by in done.stderr
+    done = inside.call("verify", "good", *options, "--out", str(inside.out), **variables)
+    assert done.returncode == 2 and "nowhere" in one_line(done.stderr) and by in done.stderr
 
 
-def test_damaged_file_is_one_line(standin):
-    (standin.out / "conformance").mkdir(parents=True)
-    (standin.out / "conformance" / f"{TASK}.json").write_text('{"rows": 1')
-    done = verify(standin, "same")
-    assert done.returncode == 2 and f"{TASK}.json" in one_line(done.stderr) and "mend or delete" in done.stderr
+def test_damaged_file_is_one_line(checkout):
+    (checkout.out / "conformance").mkdir(parents=True)
+    (checkout.out / "conformance" / "toy_train.json").write_text('{"rows": 1')
+    done = call(checkout, "boasts")
+    assert done.returncode == 2 and "toy_train.json" in one_line(done.stderr) and "mend or delete" in done.stderr
 
 
 @pytest.mark.long
-def test_interrupt_keeps_what_is_finished_and_leaves_no_process(standin):
-    command = standin.command("verify", "same", "hangs", "--synthetic", "--jobs", "2", "--out", str(standin.out))
+def test_interrupt_keeps_what_is_finished_and_leaves_no_process(standin: StandIn):
+    standin.catalog(standin.entry("hangs"))
+    toys.write(standin.root)
+    hang = "import subprocess, time; subprocess.Popen(['sleep', '986'], start_new_session=True); time.sleep(986)\n"
+    toys.notebook(standin.root, "toy_train", "log = EpochLog(", f"{hang}log = EpochLog(", framework="hangs")
+    arguments = ("toy_train/numpy", "toy_train/hangs", "--synthetic", "--jobs", "2", "--out", str(standin.out))
+    command = standin.command("verify", *arguments)
     running = subprocess.Popen(command, cwd=standin.root, env=standin.variables(), stdout=subprocess.DEVNULL)
-    deadline = time.monotonic() + 120
-    while not ((standin.out / "conformance" / f"{TASK}.json").exists() and sleeping()) and time.monotonic() < deadline:
+    file, deadline = standin.out / "conformance" / "toy_train.json", time.monotonic() + 120
+    while not (file.exists() and sleeping()) and time.monotonic() < deadline:
         time.sleep(0.2)
     running.send_signal(signal.SIGINT)
     assert running.wait(60) == 130
-    assert list(found(standin)) == ["same"]
-    assert not sleeping()
+    assert list(rows(standin)) == ["numpy"] and not sleeping()
 
 
 def sleeping() -> bool:
     return subprocess.run(["pgrep", "-f", "sleep 986"], capture_output=True).returncode == 0
+
+
+# ---- Networks of a framework's own zoo: what task.toml says of them is proven, whichever way it is
+
+SAID = 'zoo = { narrow = "", wide = "twice the outputs" }'
+SAME = "narrow of the zoo: it is the task's network, and task.toml says that it is another one"
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        (SAID, None),
+        ('zoo = { wide = "" }', "wide of the zoo: the outputs differ: 1, allowed 0.0001"),
+        ('zoo = { narrow = "another" }', SAME),
+    ],
+)
+def test_zoo(inside, said, reason):
+    inside.catalog(inside.entry("idle"))
+    toys.write(inside.root)
+    file = inside.root / "notebooks" / "toy_speed" / "task.toml"
+    assert SAID in file.read_text()
+    file.write_text(file.read_text().replace(SAID, said))
+    done = call(inside, "toy_speed/numpy")
+    (third,) = (each for each in rows(inside, "toy_speed")["numpy"]["findings"] if each["level"] == 3)
+    assert (done.returncode, third["reason"]) == (int(reason is not None), reason)
+    if reason is None:
+        assert third["measured"]["output of narrow of the zoo"] < 1e-6
+        text = page(inside, "toy_speed")
+        assert "| framework | `narrow` | `wide` |" in text and "| NumPy | `narrow` | yes | " in text
+        assert "| NumPy | `wide` | another one: twice the outputs |  |" in text

@@ -1,4 +1,5 @@
-"""``run_all.py verify`` and ``crossload`` for real: every row passes all levels of its kind, and trained weights travel.
+"""``run_all.py verify`` and ``crossload`` for real: every row passes all levels of its kind, trained weights travel, and a row that has
+changed since it was verified is no longer shown as one that passes.
 
 Rows that are as they were when the committed report was made are not verified again, but for some drawn at random; with ``--fresh`` all are.
 """
@@ -10,17 +11,20 @@ import sys
 
 import pytest
 
+from common.data import pictures
 from rosetta import catalog
 from rosetta.paths import RESULTS, ROOT
+from rosetta.site import build
 from rosetta.verify import conformance
 from rosetta.verify.conformance import PROOFS
 
 KNOWN = catalog.load()
 REAL = bool(os.environ.get("ROSETTA_DATA"))
 DRAWN = "3"
+# One network in five environments, whose rows decode pictures themselves
+DECODERS = ("pytorch", "lightning", "fastai", "flax", "equinox", "paddle", "mindspore", "caffe2")
+PICTURES = 10
 TRAVELLERS = ("pytorch", "lasagne", "tensorflow1")  # OIHW, mirrored, HWIO; three environments
-
-pytestmark = pytest.mark.rows
 
 
 def call(out, *arguments) -> subprocess.CompletedProcess:
@@ -37,6 +41,7 @@ def verified(tmp_path_factory, pytestconfig):
     return done, {line.full_name: line for key in KNOWN.tasks for line in conformance.read(out, key).rows}
 
 
+@pytest.mark.rows
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("row", KNOWN.rows(), ids=lambda row: row.full_name)
 def test_row_is_the_same_network(verified, missing, row):
@@ -50,6 +55,7 @@ def test_row_is_the_same_network(verified, missing, row):
     assert line.passed, [finding.reason for finding in line.findings if not finding.passed]
 
 
+@pytest.mark.rows
 def test_verify_says_so(verified):
     done, lines = verified
     print(done.stdout)
@@ -57,6 +63,7 @@ def test_verify_says_so(verified):
     assert f"of {len(KNOWN.rows())} rows pass all levels" in done.stdout
 
 
+@pytest.mark.rows
 @pytest.mark.timeout(900)
 def test_weights_travel(tmp_path, missing):
     done = call(
@@ -68,3 +75,41 @@ def test_weights_travel(tmp_path, missing):
     assert done.returncode == 0, done.stdout
     assert matrix.others == [[0] * len(TRAVELLERS)] * len(TRAVELLERS)
     assert len({hits[0] for hits in matrix.hits}) > 1, "different trainings classify differently"
+
+
+@pytest.mark.rows
+@pytest.mark.timeout(900)
+def test_ten_pictures_have_the_same_neighbours_in_eight_frameworks(tmp_path, missing):
+    """Frameworks decode a folder of pictures themselves, and find the same nearest neighbours."""
+    task, folder = "resnet50_features", tmp_path / "pictures"
+    pictures.write(str(folder), PICTURES, synthetic=not REAL)
+    (folder / "broken.jpg").write_text("no picture")
+    done = call(tmp_path, "crossload", *(f"{task}/{row}" for row in DECODERS), "--set", f"IMAGES={folder}")
+    (agreement,) = conformance.read(tmp_path, task).agreements
+    if any("skipped" in error for error in agreement.errors):
+        missing("; ".join(agreement.errors))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert agreement.inputs == PICTURES, "the broken one is left out"
+    assert agreement.others == [[0] * len(DECODERS)] * len(DECODERS) and agreement.own == ["IMAGES"]
+
+
+@pytest.mark.parametrize("task", KNOWN.tasks)
+def test_every_row_was_verified_as_it_is_today(task):
+    report = conformance.read(RESULTS, task)
+    passed = {line.full_name for _, line in conformance.lines(KNOWN, task, report) if line.passed}
+    rows = {row.full_name for row in KNOWN.rows(task)}
+    assert passed == rows == {line.full_name for line in report.rows}, "run_all.py verify proves what has changed"
+
+
+@pytest.mark.parametrize("task", KNOWN.tasks)
+def test_row_that_has_changed_is_stale_on_every_page(tmp_path, task):
+    report = conformance.read(RESULTS, task)
+    changed, rows = report.rows[0], len(report.rows)
+    changed.digest = "0" * 64
+    conformance.write(report, tmp_path, task)
+    text = conformance.page(KNOWN, task, tmp_path)
+    assert f"**{rows - 1} of {rows} rows pass" in text and " | stale | stale |" in text
+    assert f"| stale | the row has changed since it was verified on {changed.verified:%Y-%m-%d}" in text
+    badges = build._badges(KNOWN, task, tmp_path)
+    assert (badges[changed.name].text, badges[changed.name].badge) == ("stale", "bad")
+    assert sum(cell.badge == "good" for cell in badges.values()) == rows - 1

@@ -15,7 +15,6 @@ from rosetta.verify import train
 from rosetta.verify.proof import Finding, Outputs
 from rosetta.verify.train import TOLERANCES, Reference, Size
 from tests.verify import plants
-from tests.verify.numpy_notebook import CELLS
 
 TASK = catalog.load().task("cifar10_cnn")
 ROW = catalog.load().select(["pytorch"], TASK.key)[0]
@@ -36,7 +35,7 @@ def reference():
 
 def planted(*mistakes) -> dict[str, str]:
     """The notebook's cells with mistakes: (cell, what stands there, what is put there); "" is the cell's front."""
-    cells = dict(CELLS)
+    cells = dict(plants.CELLS)
     for role, old, new in mistakes:
         assert old in cells[role]
         cells[role] = cells[role].replace(old, new) if old else f"{new}\n{cells[role]}"

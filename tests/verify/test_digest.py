@@ -1,24 +1,13 @@
 """What decides the proof of a row changes its digest, and nothing else does."""
 
-import json
-import subprocess
-import sys
-
 import pytest
 
-from tests import toys
-
-DIGESTS = """
-import json
 from rosetta import catalog, identity
 from rosetta.run.kernels import Kernels
 from rosetta.verify.train import PROOF
-known = catalog.load()
-print(json.dumps({
-    row.name: identity.proof(row, known.task(row.task), PROOF, Kernels().fingerprint(row), synthetic=False, gpu=False)
-    for row in known.rows("toy_train")
-}))
-"""
+from tests import toys
+from tests.inside import Inside
+
 # What is changed: the file of the checkout, a text of it, and another in its place
 DECISIVE = {
     "notebook": ("notebooks/toy_train/numpy.ipynb", "LR * (d.T", "2 * LR * (d.T"),
@@ -37,14 +26,11 @@ DECISIVE = {
         'numpy = { looser.loss = { tolerance = 0.1, reason = "so" }, ',
     ),
     "flavour": ("notebooks/toy_train/task.toml", "numpy = { ", 'numpy = { flavour = "sweet", '),
-    "number of the kind's proof": ("rosetta/verify/train.py", "PROOF = 1", "PROOF = 2"),
 }
 REST = {
     "text of the notebook": ("notebooks/toy_train/numpy.ipynb", "The setup of", "Other words of"),
-    "report": ("rosetta/report/tables.py", "", "# a word\n"),
     "runner": ("rosetta/run/execute.py", "", "# a word\n"),
     "code of the verifier": ("rosetta/verify/train.py", "", "# a word\n"),
-    "another kind": ("rosetta/verify/infer.py", "PROOF = 1", "PROOF = 2"),
     "another task": ("common/reference/toy_infer.py", "np.maximum", "np.minimum"),
     "words of the task": ("notebooks/toy_train/task.toml", 'title = "toy_train"', 'title = "A toy"'),
     "estimate": ("notebooks/toy_train/task.toml", "start_s = 1", "start_s = 2"),
@@ -53,29 +39,41 @@ REST = {
 }
 
 
-def digests(standin) -> dict[str, str]:
-    done = subprocess.run([sys.executable, "-c", DIGESTS], cwd=standin.root, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+def digests(number: int = PROOF, synthetic: bool = False) -> dict[str, str]:
+    """Of the rows of toy_train, by what is on the disk now."""
+    identity._read.cache_clear()
+    known, kernels = catalog.load(), Kernels()
+    task = known.task("toy_train")
+    return {
+        row.name: identity.proof(row, task, number, kernels.fingerprint(row), synthetic, gpu=False)
+        for row in known.rows("toy_train")
+    }
 
 
-@pytest.fixture
-def checkout(standin):
-    standin.environment("other", python="3.11", packages="")
-    toys.write(standin.root)
-    with (standin.root / "catalog.toml").open("a") as catalog:
-        catalog.write("[frameworks.numpy.variants.fast]\nparameters = { SEED = 2 }\n")
-    return standin
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        standin = Inside(tmp_path_factory.mktemp("digest") / "checkout", patch)
+        standin.environment("other", python="3.11", packages="")
+        toys.write(standin.root)
+        with (standin.root / "catalog.toml").open("a") as file:
+            file.write("[frameworks.numpy.variants.fast]\nparameters = { SEED = 2 }\n")
+        yield standin.root
 
 
 @pytest.mark.parametrize("what", [*DECISIVE, *REST])
 def test_digest(checkout, what):
-    before = digests(checkout)
+    before = digests()
     assert before.keys() == {"numpy", "numpy[fast]"} and before["numpy"] != before["numpy[fast]"]
     name, old, new = (DECISIVE | REST)[what]
-    file = checkout.root / name
+    file = checkout / name
     text = file.read_text()
     assert old in text
     file.write_text(text.replace(old, new, 1))
-    after = digests(checkout)
+    after = digests()
+    file.write_text(text)
     assert (after != before) == (what in DECISIVE)
+
+
+def test_number_of_the_kind_and_generated_data_change_it(checkout):
+    assert len({digests()["numpy"], digests(PROOF + 1)["numpy"], digests(synthetic=True)["numpy"]}) == 3
