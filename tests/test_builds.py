@@ -13,8 +13,8 @@ from rosetta import catalog, plan
 from rosetta.errors import RosettaError, Unavailable
 from rosetta.records import Gpu
 from rosetta.run import devices, environments
-from rosetta.run.builds import Build, choose, told
-from rosetta.run.completion import on_the_cpu
+from rosetta.run.environments import Build, Recipe
+from rosetta.run.execute import on_the_cpu
 from rosetta.run.kernels import Kernels, chosen
 from tests import fake_nvml
 from tests.fake_nvml import FakeNvml
@@ -31,6 +31,10 @@ def gpu(capability: str | None = "9.0", driver: str = NEW, name: str = "card") -
 
 def build(*codes: str, **more) -> Build:
     return Build(**{"cuda": "13.0", "driver": "580.65", "code": {"one": list(codes)}} | more)
+
+
+def choose(builds, without_gpu, imports, gpus) -> str:
+    return Recipe(python="3.11", builds=builds, without_gpu=without_gpu).choose_build(imports, gpus)
 
 
 @pytest.mark.parametrize(
@@ -93,9 +97,7 @@ def test_a_system_too_old_for_its_libraries(monkeypatch):
 @pytest.fixture
 def tiny(monkeypatch, tmp_path):
     """An environment of the tests in place of all others, with one build; its row."""
-    recipe = environments.Recipe(
-        python="3.11", builds={"cuda13": build("9.0", variables={"LD_LIBRARY_PATH": "{venv}/lib"})}
-    )
+    recipe = Recipe(python="3.11", builds={"cuda13": build("9.0", variables={"LD_LIBRARY_PATH": "{venv}/lib"})})
     made = environments.Environment("tiny", tmp_path, recipe)
     for name in ("requirements.in", "requirements.txt", "cuda13.in", "cuda13.txt"):
         (tmp_path / name).write_text(f"# {name}\n")
@@ -252,5 +254,4 @@ def test_two_models_of_cards_in_one_box_get_a_build_each(monkeypatch):
 def test_no_row_is_silent_about_gpus():
     """Each has a build for some card, or its environment says why not."""
     for row in CATALOG.rows():
-        recipe = environments.load(row.environment).recipe
-        assert told(recipe.builds, recipe.without_gpu, row.imports), row.name
+        assert environments.load(row.environment).recipe.covers_gpus(row.imports), row.name

@@ -1,7 +1,8 @@
-"""Provisioning: made from hashed pins on first use, made again when they change, reused otherwise."""
+"""Environments: made from hashed pins on first use, made again when they change, reused otherwise; interpreters of the user's."""
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,8 +13,7 @@ import pytest
 from uv import find_uv_bin
 
 from rosetta.errors import RosettaError
-from rosetta.run import environments, installer, interpreters
-from rosetta.run.installer import UvOutput
+from rosetta.run import environments, kernels, processes
 from rosetta.run.processes import COOKIE
 from tests.fault_table import fault, seen
 from tests.standin import one_line
@@ -56,8 +56,8 @@ def test_made_once_and_reused(environment, tmp_path):
 
 def test_steps_of_an_installation(environment, tmp_path, monkeypatch):
     steps = []
-    monkeypatch.setattr(installer, "run", lambda step, *more, **options: steps.append(step))
-    monkeypatch.setattr(interpreters, "find", lambda version: None)
+    monkeypatch.setattr(environments.Environment, "_run", lambda self, title, step, *_: steps.append(step))
+    monkeypatch.setattr(environments, "find_python", lambda version: None)
     tiny = environment(install_flags=["-c", "{lock}", "--no-build"])
     tiny.python.parent.mkdir(parents=True)
     tiny.provision(tmp_path / "log", again=True)
@@ -69,47 +69,13 @@ def test_steps_of_an_installation(environment, tmp_path, monkeypatch):
     assert compiled == [str(tiny.python), "-m", "compileall", "-q", "-j", "0", str(tiny.venv)]
 
 
-def test_what_is_being_installed_is_told(environment, tmp_path):
+def test_what_is_being_installed_is_told_and_how_long(environment, tmp_path, monkeypatch):
+    monkeypatch.setattr(environments, "TELL_S", 0.01)
     states = []
     environment().provision(tmp_path / "log", states.append)
-    assert states[:2] == ["installing tiny: Python 3.11", "installing tiny: choosing packages"]
-    assert "installing tiny: resolved 1 package" in states and "installing tiny: installed 1 package" in states
-    assert states[-1] == "installing tiny: compiling"
-
-
-UV_OUTPUT = """Using Python 3.9.18 environment at: .venv
-Downloading cpython-3.9.25-linux-x86_64-gnu (download) (28.2MiB)
- Downloaded cpython-3.9.25-linux-x86_64-gnu (download)
-Resolved 5 packages in 1.22s
-Downloading torch (1.1GiB)
-Downloading scipy (36.8MiB)
-   Building lasagne==0.1
-warning: words that no version of uv has printed yet (2.0MiB)
- Downloaded torch
-      Built lasagne==0.1
- Downloaded scipy
-Prepared 5 packages in 3.88s
-Installed 5 packages in 24ms
- + lasagne==0.1
-"""
-
-
-@pytest.mark.parametrize("size", [7, 10_000])
-def test_output_of_uv(size):
-    """Read in parts of any size: it is followed while uv writes."""
-    output = UvOutput()
-    parts = [UV_OUTPUT[start : start + size] for start in range(0, len(UV_OUTPUT), size)]
-    assert [state for part in parts for state in output.read(part)] == [
-        "downloading cpython-3.9.25-linux-x86_64-gnu (28 MiB), 0 of 1 downloads done",
-        "resolved 5 packages",
-        "downloading torch (1.1 GiB), 1 of 2 downloads done",
-        "downloading torch (1.1 GiB), 1 of 3 downloads done",
-        "downloading torch (1.1 GiB), 1 of 3 downloads done; building lasagne",
-        "downloading scipy (37 MiB), 2 of 3 downloads done; building lasagne",
-        "downloading scipy (37 MiB), 2 of 3 downloads done",
-        "prepared 5 packages",
-        "installed 5 packages",
-    ]
+    steps = [state for state in states if not state.endswith(" s")]
+    assert steps == [f"installing tiny: {step}" for step in ("Python 3.11", "packages", "compiling")]
+    assert re.fullmatch(r"installing tiny: Python 3\.11, \d+ s", states[1])
 
 
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGKILL"])
@@ -397,3 +363,109 @@ def test_pins_are_hashed_and_name_no_index():
         assert packages and all(line.rstrip().endswith("\\") for line in packages), name
         assert all(f"{package} \\" in lock for package in recipe.brought.values()), name
         assert "://" not in lock and "index-url" not in lock and "find-links" not in lock, name
+
+
+HANGS = "sleep 98765 & wait"
+
+
+@pytest.fixture
+def script(tmp_path):
+    """Makes a program that stands for an interpreter."""
+
+    def make(code):
+        path = tmp_path / "python"
+        path.write_text(f"#!/bin/sh\n{code}\n")
+        path.chmod(0o755)
+        return path
+
+    return make
+
+
+@pytest.mark.parametrize(
+    "code, said",
+    [
+        ("printf '\\377\\376'", "does not start as Python does: no message"),
+        (
+            "printf 'no \\377 licence\\n' >&2; exit 3",
+            "does not start as Python does: no \N{REPLACEMENT CHARACTER} licence",
+        ),
+        (f"printf '\\377'; exec {sys.executable} -I -S \"$@\"", "has no ipykernel"),
+    ],
+)
+def test_output_that_is_no_text(standin, script, code, said):
+    done = standin.call("list", "--python", f"test={script(code)}", own_python=False, PYTHONIOENCODING="utf-8")
+    assert done.returncode == 2 and said in one_line(done.stderr)
+
+
+def test_output_before_the_answer(standin, script):
+    python = script(f"printf '\\377\\n'; exec {sys.executable} \"$@\"")
+    assert standin.call("list", "--python", f"test={python}", own_python=False).returncode == 0
+
+
+def test_file_that_is_no_program(standin, tmp_path):
+    (tmp_path / "python").write_text("")
+    done = standin.call("list", "--python", f"test={tmp_path}/python", own_python=False)
+    assert done.returncode == 2 and "does not start as Python does: " in one_line(done.stderr)
+    assert "Permission denied" in done.stderr
+
+
+@fault("a given interpreter never answers", "`--python` with a script that sleeps; the limit of 60 s set to 1")
+def test_no_answer(script, monkeypatch):
+    monkeypatch.setattr(kernels, "ANSWER_S", 1)
+    with pytest.raises(RosettaError, match="--python all: .*python gave no answer within 1 s: name another") as told:
+        kernels.chosen([f"all={script(HANGS)}"], [])
+    assert one_line(str(told.value)) and not sleepers()
+    return str(told.value), "everything; nothing was started"
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGKILL"])
+def test_no_answer_ends_with_the_runner(standin, script, name):
+    command = standin.command("list", "--python", f"test={script(HANGS)}", own_python=False)
+    runner = subprocess.Popen(command, cwd=standin.root)
+    while not sleepers():
+        time.sleep(0.05)
+        assert runner.poll() is None
+    runner.send_signal(getattr(signal, name))
+    assert runner.wait(10) and gone()
+
+
+def test_what_an_interpreter_leaves_is_ended(script):
+    done = processes.ask(script("sleep 98765 & echo 3.99"), "", timeout_s=30)
+    assert done.stdout == "3.99\n" and not sleepers()
+
+
+def test_interpreters_are_run_before_they_are_believed(tmp_path, monkeypatch):
+    """A pyenv shim on PATH exits with an error; a Python of another version lies about its name."""
+    environments.find_python.cache_clear()
+    shims = tmp_path / "shims"
+    shims.mkdir()
+    (shims / "python3.99").write_text("#!/bin/sh\nexit 127\n")
+    (shims / "python3.99").chmod(0o755)
+    monkeypatch.setenv("PATH", str(shims))
+    monkeypatch.setenv("PYENV_ROOT", str(tmp_path / "pyenv"))
+    assert environments.find_python("3.99") is None
+    good = tmp_path / "pyenv" / "versions" / "3.99.1" / "bin"
+    good.mkdir(parents=True)
+    (good / "python3.99").write_text("#!/bin/sh\necho 3.99\n")
+    (good / "python3.99").chmod(0o755)
+    environments.find_python.cache_clear()
+    assert environments.find_python("3.99") == good / "python3.99"
+    shutil.copytree(good.parent, good.parent.with_name("3.99.2"))
+    environments.find_python.cache_clear()
+    assert environments.find_python("3.99").parts[-3] == "3.99.2", "the newest"
+    environments.find_python.cache_clear()
+
+
+def test_conda_environments_are_searched(tmp_path, monkeypatch):
+    environments.find_python.cache_clear()
+    monkeypatch.setenv("PYENV_ROOT", str(tmp_path / "pyenv"))
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    prefix = tmp_path / "envs" / "old"
+    (prefix / "bin").mkdir(parents=True)
+    (prefix / "bin" / "python3.98").write_text("#!/bin/sh\necho 3.98\n")
+    (prefix / "bin" / "python3.98").chmod(0o755)
+    (tmp_path / ".conda").mkdir()
+    (tmp_path / ".conda" / "environments.txt").write_text(f"{prefix}\n")
+    assert environments.find_python("3.98") == prefix / "bin" / "python3.98"
+    environments.find_python.cache_clear()

@@ -79,7 +79,7 @@ def stand_in_python(tmp_path: Path, kernel: str) -> str:
 @pytest.mark.long
 @fault("a kernel never starts", "an interpreter that sleeps when asked for a kernel; the limit of 120 s set to 5")
 def test_never_starts(standin, tmp_path):
-    child = standin.root / "rosetta" / "run" / "child.py"
+    child = standin.root / "rosetta" / "run" / "processes.py"
     child.write_text(child.read_text().replace("start_timeout_s: int = 120", "start_timeout_s: int = 5"))
     python = stand_in_python(tmp_path, "exec sleep 987")
     done = standin.run("good", options=("--synthetic", "--python", python))

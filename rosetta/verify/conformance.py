@@ -11,7 +11,7 @@ from rosetta.catalog import Row
 from rosetta.files import Strict
 from rosetta.naming import Named
 from rosetta.records import Commit, Machine
-from rosetta.run.child import told
+from rosetta.run.processes import error_line
 from rosetta.verify import replay
 from rosetta.verify.cross.infer import Agreement
 from rosetta.verify.cross.train import Matrix
@@ -102,7 +102,7 @@ def _diagnosis(findings: list[Finding], left: list[Outputs], reference: Referenc
     try:
         return replay.of(findings, left, reference, row)
     except Exception as error:
-        return {failed[0]: f"no diagnosis: {told(type(error).__name__, error)}"}
+        return {failed[0]: f"no diagnosis: {error_line(type(error).__name__, error)}"}
 
 
 def read(results: Path, task: str) -> Report:
