@@ -445,29 +445,16 @@ def find_python(version: str) -> Path | None:
 
 
 def _candidates(version: str) -> Iterator[Path]:
-    name = f"python{version}"
-    pyenv = Path(os.environ.get("PYENV_ROOT") or os.path.expanduser("~/.pyenv"))
+    name, home = f"python{version}", Path(os.path.expanduser("~"))
+    pyenv = Path(os.environ.get("PYENV_ROOT") or home / ".pyenv")
     yield from sorted(pyenv.glob(f"versions/*/bin/{name}"), reverse=True)
-    for prefix in _conda_prefixes():
-        yield prefix / "bin" / name
-    for folder in os.environ.get("PATH", "").split(os.pathsep):
-        candidate = Path(folder) / name
-        if candidate.is_file():
-            yield candidate
-
-
-def _conda_prefixes() -> Iterator[Path]:
-    """conda lists every environment it has made in one file; the active one is in CONDA_PREFIX."""
-    active = os.environ.get("CONDA_PREFIX")
-    if active:
-        yield Path(active)
-    listed = Path(os.path.expanduser("~/.conda/environments.txt"))
+    # conda lists every environment that it has made in one file; the active one is in CONDA_PREFIX
+    listed, prefixes = home / ".conda" / "environments.txt", [os.environ.get("CONDA_PREFIX", "")]
     if listed.is_file():
-        yield from (
-            Path(line)
-            for line in listed.read_text(encoding="utf-8", errors="surrogateescape").split("\n")
-            if line.strip()
-        )
+        prefixes += listed.read_text(encoding="utf-8", errors="surrogateescape").split("\n")
+    yield from (Path(prefix) / "bin" / name for prefix in prefixes if prefix.strip())
+    folders = os.environ.get("PATH", "").split(os.pathsep)
+    yield from (file for folder in folders if (file := Path(folder) / name).is_file())
 
 
 def _runs_on(code: str, capability: str) -> bool:

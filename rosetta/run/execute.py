@@ -27,7 +27,7 @@ from rosetta.paths import GIT, from_root, portable
 from rosetta.plan import Plan
 from rosetta.records import Commit, Dataset, Gpu, Notebook, Point, Record, readable
 from rosetta.run.devices import Slot
-from rosetta.run.kernels import Kernels, thread_variables
+from rosetta.run.kernels import Kernels
 from rosetta.run.processes import Job, Outcome, ending, error_line, kill_tree, sockets, start
 from rosetta.run.telemetry import RunMeter
 
@@ -125,7 +125,7 @@ def execute(plan: Plan, slot: Slot, kernels: Kernels, watch: Watcher, folder: Pa
         except (Unavailable, RosettaError) as error:
             return run.end("skipped" if isinstance(error, Unavailable) else "failed", str(error))
         record.build = kernel.build
-        variables = kernel.variables | thread_variables(slot.threads) | slot.variables() | plan.variables
+        variables = kernel.variables | slot.variables() | plan.variables
         variables |= {"IPYTHONDIR": str(run.folder / "ipython")}
         # Run
         watch(Progress("starting"))

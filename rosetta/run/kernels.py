@@ -19,15 +19,6 @@ ALL = "all"
 STARTED = "rosetta: Python has started"  # printed by an interpreter that is asked
 ANSWER_S = 60  # within which an interpreter must say whether it has ipykernel
 IMPORT_S = 300  # and import a framework: many take minutes from a network file system's first reading
-# Read by OpenMP, MKL, OpenBLAS, NumExpr and TensorFlow; XLA follows the processors that the process may use
-THREAD_VARIABLES = (
-    "OMP_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "NUMEXPR_NUM_THREADS",
-    "TF_NUM_INTRAOP_THREADS",
-    "TF_NUM_INTEROP_THREADS",
-)
 
 
 @dataclass(frozen=True)
@@ -152,10 +143,6 @@ def chosen(python: list[str], build: list[str], here: bool = True) -> Kernels:
     paths = assignments("--python", python, f"ENVIRONMENT=PATH or {ALL}=PATH")
     interpreters = {name: Path(os.path.expanduser(path)).absolute() for name, path in paths.items()}
     return Kernels(interpreters, assignments("--build", build, "ENVIRONMENT=NAME"), here)
-
-
-def thread_variables(threads: int | None) -> dict[str, str]:
-    return {} if threads is None else dict.fromkeys(THREAD_VARIABLES, str(threads))
 
 
 @cache

@@ -18,7 +18,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import psutil
 
@@ -157,9 +157,28 @@ def end_all() -> None:
     kill_tree(os.getpid(), os.environ[COOKIE])
 
 
+class Message:
+    """What runner and child tell each other: a JSON file in the run's folder."""
+
+    @classmethod
+    def _file(cls, folder: Path) -> Path:
+        return folder / f"{cls.__name__.lower()}.json"
+
+    @classmethod
+    def read(cls, folder: Path) -> Self | None:
+        """None where it was not written, or not whole."""
+        try:
+            return cls(**json.loads(cls._file(folder).read_text()))
+        except (OSError, ValueError):
+            return None
+
+    def write(self, folder: Path) -> None:
+        self._file(folder).write_text(json.dumps(asdict(self)))
+
+
 @dataclass(frozen=True)
-class Job:
-    """What a run's process is told, as ``job.json`` in its folder. Nothing else decides what the notebook gets."""
+class Job(Message):
+    """What a run's process is told. Nothing else decides what the notebook gets."""
 
     notebook: str  # from the repository's root where it lies below it
     parameters: dict[str, Any]  # that papermill puts into the notebook
@@ -169,30 +188,13 @@ class Job:
     clock: float = 0.0  # Unix time less the monotonic clock, both in seconds, when the run began
     start_timeout_s: int = 120  # for the kernel to answer
 
-    @classmethod
-    def read(cls, folder: Path) -> "Job":
-        return cls(**json.loads((folder / "job.json").read_text()))
-
-    def write(self, folder: Path) -> None:
-        (folder / "job.json").write_text(json.dumps(asdict(self)))
-
 
 @dataclass(frozen=True)
-class Outcome:
-    """What a run's process answers, as ``outcome.json``: status "ok", "failed" (an exception) or "crashed" (the kernel died)."""
+class Outcome(Message):
+    """What a run's process answers."""
 
-    status: str
+    status: str  # "ok", "failed" (an exception) or "crashed" (the kernel died)
     error: str | None = None
-
-    @classmethod
-    def read(cls, folder: Path) -> "Outcome | None":
-        try:
-            return cls(**json.loads((folder / "outcome.json").read_text()))
-        except (OSError, ValueError):
-            return None
-
-    def write(self, folder: Path) -> None:
-        (folder / "outcome.json").write_text(json.dumps(asdict(self)))
 
 
 def sockets(folder: Path) -> Path:
