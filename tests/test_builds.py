@@ -243,14 +243,6 @@ def test_every_build_has_its_files_and_all_its_facts():
             assert build.disk_gb > build.download_gb > 0 and build.code, (name, key)
 
 
-def test_two_models_of_cards_in_one_box_get_a_build_each(monkeypatch):
-    FakeNvml(monkeypatch, fake_nvml.cards("H200", "V100"), NEW)
-    builds = [Kernels().environment(ROWS["pytorch"], slot.machine.gpus).build for slot in devices.timed(None, None)]
-    assert builds == ["cuda13", "cuda12"]
-    (both,) = devices.timed(None, None, per_run=2)
-    assert Kernels().environment(ROWS["pytorch"], both.machine.gpus).build == "cuda12", "the one that computes on both"
-
-
 def test_no_row_is_silent_about_gpus():
     """Each has a build for some card, or its environment says why not."""
     for row in CATALOG.rows():

@@ -88,26 +88,18 @@ def test_a_gpu_that_tells_nothing_of_energy(monkeypatch):
     assert told.energy_from is None and told.power_w is None and metrics.peak_gpu_memory == 0
 
 
-def test_a_gpu_that_is_lost_leaves_what_was_measured_before(monkeypatch):
+@pytest.mark.parametrize("when, energy_j", [("before", None), ("meanwhile", 30.0)])
+def test_a_gpu_that_is_lost_leaves_what_was_measured_before(monkeypatch, when, energy_j):
     gpu = FakeGpu(energy=0)
     FakeNvml(monkeypatch, [gpu])
+    gpu.lost = when == "before"
     with RunMeter(os.getpid(), gpus=["0"]) as meter:
         gpu.energy = 30_000
         meter.mark()
         gpu.lost = True
         meter.mark()
     metrics, told = measured(meter)
-    assert metrics.energy_j == 30.0 and "lost" in told.error.lower()
-
-
-def test_a_gpu_that_is_lost_before_the_run(monkeypatch):
-    gpu = FakeGpu()
-    gpu.lost = True
-    FakeNvml(monkeypatch, [gpu])
-    with RunMeter(os.getpid(), gpus=["0"]) as meter:
-        meter.mark()
-    metrics, told = measured(meter)
-    assert "lost" in told.error.lower() and metrics.energy_j is None
+    assert metrics.energy_j == energy_j and "lost" in told.error.lower()
 
 
 def test_several_gpus_are_added_up(monkeypatch):

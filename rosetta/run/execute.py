@@ -122,7 +122,7 @@ def execute(plan: Plan, slot: Slot, kernels: Kernels, watch: Watcher, folder: Pa
             kernel = kernels.get(
                 plan.row, run.log, lambda text: watch(Progress("preparing", note=text)), slot.machine.gpus
             )
-        except (Unavailable, RosettaError) as error:
+        except RosettaError as error:
             return run.end("skipped" if isinstance(error, Unavailable) else "failed", str(error))
         record.build = kernel.build
         variables = kernel.variables | slot.variables() | plan.variables
