@@ -119,7 +119,7 @@ class SteadyClient(AsyncKernelClient):
 class Client(PapermillNotebookClient):
     """Executes cells as papermill does: shows all that is printed, but keeps outputs only as long as there is room."""
 
-    room, told = KEPT, False
+    room, left_out = KEPT, False
 
     def process_message(self, msg: dict[str, Any], cell: NotebookNode, cell_index: int) -> NotebookNode | None:
         content = msg["content"]
@@ -129,9 +129,9 @@ class Client(PapermillNotebookClient):
         elif msg["msg_type"] in OUTPUTS and not self._fits(content):
             if msg["msg_type"] == "stream":
                 self.log_output_message(output_from_msg(msg))
-            if not self.told:
+            if not self.left_out:
                 cell.outputs.append(new_output("stream", name="stderr", text=LEFT_OUT))
-                self.told = True
+                self.left_out = True
             return None
         return super().process_message(msg, cell, cell_index)
 

@@ -116,8 +116,8 @@ def _chosen(gpus: str | None) -> list[machine.Device]:
     asked = list(dict.fromkeys(part.strip() for part in gpus.split(",") if part.strip()))
     for name in asked:
         if name not in there:
-            known = f"this machine shows {', '.join(there)}" if there else "this machine shows none"
-            raise RosettaError(f"there is no GPU {name}: {known}; --gpus takes numbers such as 0,2, {ALL} or {NONE}")
+            shown = f"this machine shows {', '.join(there)}" if there else "this machine shows none"
+            raise RosettaError(f"there is no GPU {name}: {shown}; --gpus takes numbers such as 0,2, {ALL} or {NONE}")
     if not asked:
         raise RosettaError(f"--gpus takes numbers such as 0,2, {ALL} or {NONE}")
     return [there[name] for name in asked]

@@ -119,12 +119,12 @@ class Kernels:
                 self._lacking[loaded.title] = reason
                 raise
             # A provisioned environment holds all it needs: what the user's shell adds to Python stays out
-            own = {"PYTHONPATH": "", "PYTHONNOUSERSITE": "1"}
+            isolation = {"PYTHONPATH": "", "PYTHONNOUSERSITE": "1"}
             python = loaded.python
         else:
             _check_imports(python, row.imports, tuple(row.variables.items()))
-            loaded, own = environments.load(row.environment), {}
-        variables = loaded.variables(row.imports, locked=bool(own), on_gpu=bool(gpus)) | own | row.variables
+            loaded, isolation = environments.load(row.environment), {}
+        variables = loaded.variables(row.imports, locked=bool(isolation), on_gpu=bool(gpus)) | isolation | row.variables
         left_out = {name for name, value in row.variables.items() if not value}
         return Kernel(python, {name: value for name, value in variables.items() if name not in left_out}, loaded.build)
 

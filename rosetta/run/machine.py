@@ -67,10 +67,10 @@ def vendor() -> str:
 @cache
 def _cpuinfo(field: str) -> str:
     try:
-        found = re.search(rf"^{field}\s*:\s*(.+)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+        line = re.search(rf"^{field}\s*:\s*(.+)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
     except OSError:
-        found = None
-    return found.group(1).strip() if found else ""
+        line = None
+    return line[1].strip() if line else ""
 
 
 def processors() -> list[int]:
