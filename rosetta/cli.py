@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from rosetta import inputs, lock, streams, user
+from rosetta import inputs, lock, paths, streams
 from rosetta.adding import cli as adding
 from rosetta.errors import RosettaError
 from rosetta.measure import cli as measuring
@@ -302,7 +302,7 @@ def completed(arguments: list[str]) -> list[str]:
 def main() -> None:
     """Run the command line; what the user can mend is one line on standard error and exit code 2."""
     streams.keep_on()
-    user.complete()
+    paths.complete_user()
     try:
         app(completed(sys.argv[1:]))
     except RosettaError as error:

@@ -17,8 +17,8 @@ from rosetta.options import assignments, shown_folder
 from rosetta.paths import RESULTS, ROOT, portable
 from rosetta.report import pages, pictures, written
 from rosetta.run import environments, machine
+from rosetta.run.environments import events
 from rosetta.run.execute import commit
-from rosetta.run.installer import events
 from rosetta.run.kernels import Kernels
 from rosetta.terminal import Console
 

@@ -12,7 +12,7 @@ from rosetta.catalog import Row
 from rosetta.errors import RosettaError, Unavailable
 from rosetta.paths import DATA, NOTEBOOKS, ROOT, SYNTHETIC, from_root
 from rosetta.run import environments, machine
-from rosetta.run.installer import events
+from rosetta.run.environments import events
 from rosetta.run.kernels import Kernel, Kernels, write_kernelspec
 
 ENVIRONMENT = "lab"

@@ -1,5 +1,6 @@
 """Where things lie in the repository, and how a path is told to others."""
 
+import getpass
 import os
 import re
 from functools import cache
@@ -28,6 +29,19 @@ def home() -> Path | None:
     """The user's home folder; None where there is none: a container's user without a name has none, or has ``/``."""
     folder = os.path.expanduser("~")
     return Path(folder) if os.path.isabs(folder) and folder.strip("/") else None
+
+
+def complete_user() -> None:
+    """Add the variables HOME and LOGNAME where neither they nor the system tell: libraries ask for both.
+
+    The home folder is ``/`` then, as container runtimes have it.
+    """
+    if not os.path.isabs(os.path.expanduser("~")):
+        os.environ["HOME"] = "/"
+    try:
+        getpass.getuser()
+    except (KeyError, OSError):  # OSError from Python 3.13 on
+        os.environ["LOGNAME"] = str(os.getuid())
 
 
 def portable(text: str) -> str:

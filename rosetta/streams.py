@@ -15,12 +15,12 @@ styled: TextIO | None = None  # standard output as it is, for a Console
 class _Lasting(io.FileIO):
     """A file descriptor whose reader may leave, and whose disk may be full: what cannot be written is dropped.
 
-    Each write is tried, for a full disk may have room again later. ``told``: takes the first error.
+    Each write is tried, for a full disk may have room again later. on_error: takes the first error.
     """
 
-    def __init__(self, descriptor: int, told=lambda error: None):
+    def __init__(self, descriptor: int, on_error=lambda error: None):
         super().__init__(descriptor, "wb", closefd=False)
-        self._told, self._broken = told, False
+        self._on_error, self._broken = on_error, False
 
     def write(self, data) -> int:
         try:
@@ -30,7 +30,7 @@ class _Lasting(io.FileIO):
         except OSError as error:
             if not self._broken:
                 self._broken = True
-                self._told(error)
+                self._on_error(error)
             return len(data)
 
 

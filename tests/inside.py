@@ -5,7 +5,6 @@ Its notebooks are executed here, too, one at a time, by nothing but Python.
 
 import importlib
 import io
-import json
 import pkgutil
 import subprocess
 import sys
@@ -26,10 +25,10 @@ import common.reference
 import rosetta
 from rosetta import cli, paths, streams
 from rosetta.plan import Plan
-from rosetta.run import execute, interpreters, kernels
-from rosetta.run.child import Job, Outcome, told
-from rosetta.run.completion import Ending
+from rosetta.run import execute, kernels, processes
 from rosetta.run.devices import Slot
+from rosetta.run.execute import Ending
+from rosetta.run.processes import Job, Outcome, error_line
 from rosetta.run.telemetry import RunMeter
 from tests.standin import ROOT, StandIn
 
@@ -52,8 +51,8 @@ class Here:
             patch.setattr(package, "__path__", places)
         patch.setattr(streams, "keep_on", lambda: None)  # it is for the end of a process
         answer = subprocess.CompletedProcess([], 0, f"{kernels.STARTED}\n", "")
-        patch.setattr(interpreters, "ask", lambda *_, **__: answer)
-        patch.setattr(execute, "_supervise", _supervise)
+        patch.setattr(processes, "ask", lambda *_, **__: answer)
+        patch.setattr(execute, "run_process", run_here)
         patch.chdir(root)
 
     def _move(self, module) -> None:
@@ -95,13 +94,13 @@ class Inside(StandIn):
         return self.here.call(self.command(*arguments, own_python=own_python), self.variables(**variables))
 
 
-def _supervise(run: execute.Run, plan: Plan, slot: Slot, watch: execute.Watcher) -> tuple[Ending, RunMeter]:
+def run_here(run: execute.Run, plan: Plan, slot: Slot, watch: execute.Watcher) -> tuple[Ending, RunMeter]:
     """In the place of a run's process and its kernel: the cells of the notebook, one after the other."""
-    notebook, shown, outcome = nbformat.read(plan.row.notebook, as_version=4), [], Outcome("ok")
-    (spec,) = run.folder.rglob("kernel.json")
+    job, notebook = Job.read(run.folder), nbformat.read(plan.row.notebook, as_version=4)
+    shown, outcome = [], Outcome("ok")
     names = {"__name__": "__main__", "print": lambda *_: None}
     with ONE_AT_A_TIME, pytest.MonkeyPatch.context() as process:
-        for name, value in json.loads(spec.read_text())["env"].items():
+        for name, value in job.variables.items():
             process.setenv(name, value)
         process.chdir(plan.row.notebook.parent)
         process.setattr(sys, "path", [*sys.path])
@@ -114,13 +113,13 @@ def _supervise(run: execute.Run, plan: Plan, slot: Slot, watch: execute.Watcher)
                 exec(cell.source, names)
                 cell.metadata["execution"] = {"shell.execute_reply": ""}
             except Exception as error:
-                outcome = Outcome("failed", told(type(error).__name__, error))
+                outcome = Outcome("failed", error_line(type(error).__name__, error))
             took = {"start_time": began.isoformat(), "duration": time.perf_counter() - seconds + 0.001}
             cell.metadata["papermill"] = took | ({"exception": True} if outcome.error else {})
             if outcome.error:
                 break
             if cell.metadata.tags == ["parameters"]:
-                names |= Job.read(run.folder).parameters
+                names |= job.parameters
         for payload, text in shown:
             data = {common.record.MIME: payload, "text/plain": text}
             cell.outputs.append(nbformat.v4.new_output("display_data", data=data))

@@ -77,7 +77,7 @@ def in_this_process(monkeypatch):
     start = subprocess.Popen.__init__
 
     def started(self, command, *more, env=None, **options):
-        if command[1:3] == ["-m", "rosetta.run.guard"]:  # without it
+        if command[1:3] == ["-m", "rosetta.run.processes"]:  # without it
             options |= {"cwd": command[3], "stdin": subprocess.DEVNULL}
             command = command[4:]
         elif command[0] not in ("git", "uname") and not Path(command[1]).is_absolute():

@@ -14,8 +14,8 @@ from rosetta.adding import check, costs, figures, locking, scaffold
 from rosetta.errors import RosettaError
 from rosetta.kinds.train import TrainMetrics
 from rosetta.paths import CATALOG, NOTEBOOKS
-from rosetta.run import environments, interpreters
-from rosetta.run.installer import events
+from rosetta.run import environments, processes
+from rosetta.run.environments import events
 from rosetta.tasks import Cost
 from tests.standin import one_line
 
@@ -128,7 +128,7 @@ def uv(inside, monkeypatch):
         file.write_bytes(bytes(5_000_000))
 
     monkeypatch.setenv("UV_FIND_LINKS", "a folder")
-    monkeypatch.setattr(interpreters, "find", lambda version: None)
+    monkeypatch.setattr(environments, "find_python", lambda version: None)
     monkeypatch.setattr(subprocess, "run", compiled)
     monkeypatch.setattr(environments.Environment, "provision", provision)
     inside.environment("tiny", "3.11", "# why\nsix   # small\n", "# Not locked yet\n")
@@ -139,7 +139,7 @@ def uv(inside, monkeypatch):
 def test_what_is_asked_of_uv_and_written(inside, uv, monkeypatch):
     asked = []
     answer = subprocess.CompletedProcess([], 0, "", "")
-    monkeypatch.setattr(interpreters, "ask", lambda *each: asked.append(each) or answer)
+    monkeypatch.setattr(processes, "ask", lambda *each: asked.append(each) or answer)
     done = inside.call("env", "tiny", "--lock", own_python=False)
     assert done.stdout.splitlines() == [
         "locking tiny",
@@ -167,7 +167,7 @@ def test_what_is_asked_of_uv_and_written(inside, uv, monkeypatch):
     "errors, said", [("Traceback\nImportError: no six\n", "ImportError: no six"), ("", "exit code 3")]
 )
 def test_import_that_fails_is_one_line(inside, uv, monkeypatch, errors, said):
-    monkeypatch.setattr(interpreters, "ask", lambda *_: subprocess.CompletedProcess([], 3, "", errors))
+    monkeypatch.setattr(processes, "ask", lambda *_: subprocess.CompletedProcess([], 3, "", errors))
     done = inside.call("env", "tiny", "--lock", own_python=False)
     assert done.returncode == 1 and one_line(done.stderr) == (
         f"run_all.py: tiny is made, but import six, six.moves fails: {said}; "

@@ -18,7 +18,7 @@ MODULES = {
 # From the bottom up: a module or package imports from lower lines alone
 LAYERS = (
     {"errors", "paths", "naming", "figures", "printable"},
-    {"files", "parameters", "options", "lock", "extras", "markdown", "streams", "user"},
+    {"files", "parameters", "options", "lock", "extras", "markdown", "streams"},
     {"kinds", "blocks", "terminal"},
     {"tasks", "records"},
     {"notebook"},

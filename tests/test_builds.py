@@ -13,8 +13,8 @@ from rosetta import catalog, plan
 from rosetta.errors import RosettaError, Unavailable
 from rosetta.records import Gpu
 from rosetta.run import devices, environments
-from rosetta.run.builds import Build, choose, told
-from rosetta.run.completion import on_the_cpu
+from rosetta.run.environments import Build, Recipe
+from rosetta.run.execute import on_the_cpu
 from rosetta.run.kernels import Kernels, chosen
 from tests import fake_nvml
 from tests.fake_nvml import FakeNvml
@@ -31,6 +31,10 @@ def gpu(capability: str | None = "9.0", driver: str = NEW, name: str = "card") -
 
 def build(*codes: str, **more) -> Build:
     return Build(**{"cuda": "13.0", "driver": "580.65", "code": {"one": list(codes)}} | more)
+
+
+def choose(builds, without_gpu, imports, gpus) -> str:
+    return Recipe(python="3.11", builds=builds, without_gpu=without_gpu).choose_build(imports, gpus)
 
 
 @pytest.mark.parametrize(
@@ -93,9 +97,7 @@ def test_a_system_too_old_for_its_libraries(monkeypatch):
 @pytest.fixture
 def tiny(monkeypatch, tmp_path):
     """An environment of the tests in place of all others, with one build; its row."""
-    recipe = environments.Recipe(
-        python="3.11", builds={"cuda13": build("9.0", variables={"LD_LIBRARY_PATH": "{venv}/lib"})}
-    )
+    recipe = Recipe(python="3.11", builds={"cuda13": build("9.0", variables={"LD_LIBRARY_PATH": "{venv}/lib"})})
     made = environments.Environment("tiny", tmp_path, recipe)
     for name in ("requirements.in", "requirements.txt", "cuda13.in", "cuda13.txt"):
         (tmp_path / name).write_text(f"# {name}\n")
@@ -241,16 +243,7 @@ def test_every_build_has_its_files_and_all_its_facts():
             assert build.disk_gb > build.download_gb > 0 and build.code, (name, key)
 
 
-def test_two_models_of_cards_in_one_box_get_a_build_each(monkeypatch):
-    FakeNvml(monkeypatch, fake_nvml.cards("H200", "V100"), NEW)
-    builds = [Kernels().environment(ROWS["pytorch"], slot.machine.gpus).build for slot in devices.timed(None, None)]
-    assert builds == ["cuda13", "cuda12"]
-    (both,) = devices.timed(None, None, per_run=2)
-    assert Kernels().environment(ROWS["pytorch"], both.machine.gpus).build == "cuda12", "the one that computes on both"
-
-
 def test_no_row_is_silent_about_gpus():
     """Each has a build for some card, or its environment says why not."""
     for row in CATALOG.rows():
-        recipe = environments.load(row.environment).recipe
-        assert told(recipe.builds, recipe.without_gpu, row.imports), row.name
+        assert environments.load(row.environment).recipe.covers_gpus(row.imports), row.name

@@ -42,9 +42,9 @@ def test_common_runs_on(version, tested, missing):
 
 def pass_tests(version):
     """Whether there is such a Python. Raises AssertionError where a test of ``common`` fails on it."""
-    from rosetta.run import interpreters
+    from rosetta.run import environments
 
-    interpreter = interpreters.find(version)
+    interpreter = environments.find_python(version)
     if interpreter is None:
         return False
     with tempfile.TemporaryDirectory() as folder:

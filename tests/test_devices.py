@@ -26,7 +26,9 @@ def test_every_gpu_is_a_slot_with_its_share_of_the_processors(box):
         ("GPU 2", "a100", (4, 5)),
         ("GPU 3", "a100", (6, 7)),
     ]
-    assert slots[2].variables() == {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": "2"}
+    variables = slots[2].variables()
+    assert (variables["CUDA_DEVICE_ORDER"], variables["CUDA_VISIBLE_DEVICES"]) == ("PCI_BUS_ID", "2")
+    assert variables["OMP_NUM_THREADS"] == variables["MKL_NUM_THREADS"] == "2"
     assert [gpu.name for gpu in slots[2].machine.gpus] == ["A100"]
 
 
@@ -34,7 +36,7 @@ def test_some_gpus_and_none(box):
     assert [slot.gpus for slot in devices.timed("2, 0", None)] == [("2",), ("0",)]
     (cpu,) = devices.timed("none", None)
     assert cpu.title == "CPU" and not cpu.on_gpu and cpu.machine.gpus == [] and cpu.processors is None
-    assert cpu.variables()["CUDA_VISIBLE_DEVICES"] == "-1"
+    assert cpu.variables() == {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": "-1"}
 
 
 def test_a_slot_of_several_gpus(box):

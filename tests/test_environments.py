@@ -1,7 +1,8 @@
-"""Provisioning: made from hashed pins on first use, made again when they change, reused otherwise."""
+"""Environments: made from hashed pins on first use, made again when they change, reused otherwise; interpreters of the user's."""
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,8 +13,7 @@ import pytest
 from uv import find_uv_bin
 
 from rosetta.errors import RosettaError
-from rosetta.run import environments, installer, interpreters
-from rosetta.run.installer import UvOutput
+from rosetta.run import environments, kernels, processes
 from rosetta.run.processes import COOKIE
 from tests.fault_table import fault, seen
 from tests.standin import one_line
@@ -24,6 +24,7 @@ HASHES = (
     "4721f391ed90541fddacab5acf947aa0d3dc7d27b2e1e8eda2be8970586c3274",
     "ff70335d468e7eb6ec65b95b99d3a2836546063f63acc5171de367e834932a81",
 )
+WRONG = f"{PACKAGE} --hash=sha256:{'0' * 64}\n"
 LOCK = f"{PACKAGE} \\\n    " + " \\\n    ".join(f"--hash=sha256:{digest}" for digest in HASHES) + "\n"
 
 
@@ -41,23 +42,25 @@ def environment(request, monkeypatch):
     return make
 
 
-def test_made_once_and_reused(environment, tmp_path):
+def test_made_once_and_again_when_pins_change(environment, tmp_path):
     tiny = environment()
     assert not tiny.is_ready()
     tiny.provision(tmp_path / "log")
     assert tiny.is_ready() and list(tiny.folder.glob(".venv/lib/*/site-packages/six.py"))
     assert list(tiny.folder.glob(".venv/lib/*/site-packages/__pycache__/six.*.pyc")), "every run would compile it"
     stamp = tiny.stamp.stat().st_mtime_ns
-    started = time.perf_counter()
     tiny.provision(tmp_path / "log")
-    assert time.perf_counter() - started < 0.5
     assert tiny.stamp.stat().st_mtime_ns == stamp
+    changed = environment(lock="# a comment\n" + LOCK)
+    assert not changed.is_ready()
+    changed.provision(tmp_path / "log")
+    assert changed.is_ready()
 
 
 def test_steps_of_an_installation(environment, tmp_path, monkeypatch):
     steps = []
-    monkeypatch.setattr(installer, "run", lambda step, *more, **options: steps.append(step))
-    monkeypatch.setattr(interpreters, "find", lambda version: None)
+    monkeypatch.setattr(environments.Environment, "_run", lambda self, title, step, *_: steps.append(step))
+    monkeypatch.setattr(environments, "find_python", lambda version: None)
     tiny = environment(install_flags=["-c", "{lock}", "--no-build"])
     tiny.python.parent.mkdir(parents=True)
     tiny.provision(tmp_path / "log", again=True)
@@ -69,54 +72,18 @@ def test_steps_of_an_installation(environment, tmp_path, monkeypatch):
     assert compiled == [str(tiny.python), "-m", "compileall", "-q", "-j", "0", str(tiny.venv)]
 
 
-def test_what_is_being_installed_is_told(environment, tmp_path):
+def test_what_is_being_installed_is_told_and_how_long(environment, tmp_path, monkeypatch):
+    monkeypatch.setattr(environments, "TELL_S", 0.01)
     states = []
     environment().provision(tmp_path / "log", states.append)
-    assert states[:2] == ["installing tiny: Python 3.11", "installing tiny: choosing packages"]
-    assert "installing tiny: resolved 1 package" in states and "installing tiny: installed 1 package" in states
-    assert states[-1] == "installing tiny: compiling"
-
-
-UV_OUTPUT = """Using Python 3.9.18 environment at: .venv
-Downloading cpython-3.9.25-linux-x86_64-gnu (download) (28.2MiB)
- Downloaded cpython-3.9.25-linux-x86_64-gnu (download)
-Resolved 5 packages in 1.22s
-Downloading torch (1.1GiB)
-Downloading scipy (36.8MiB)
-   Building lasagne==0.1
-warning: words that no version of uv has printed yet (2.0MiB)
- Downloaded torch
-      Built lasagne==0.1
- Downloaded scipy
-Prepared 5 packages in 3.88s
-Installed 5 packages in 24ms
- + lasagne==0.1
-"""
-
-
-@pytest.mark.parametrize("size", [7, 10_000])
-def test_output_of_uv(size):
-    """Read in parts of any size: it is followed while uv writes."""
-    output = UvOutput()
-    parts = [UV_OUTPUT[start : start + size] for start in range(0, len(UV_OUTPUT), size)]
-    assert [state for part in parts for state in output.read(part)] == [
-        "downloading cpython-3.9.25-linux-x86_64-gnu (28 MiB), 0 of 1 downloads done",
-        "resolved 5 packages",
-        "downloading torch (1.1 GiB), 1 of 2 downloads done",
-        "downloading torch (1.1 GiB), 1 of 3 downloads done",
-        "downloading torch (1.1 GiB), 1 of 3 downloads done; building lasagne",
-        "downloading scipy (37 MiB), 2 of 3 downloads done; building lasagne",
-        "downloading scipy (37 MiB), 2 of 3 downloads done",
-        "prepared 5 packages",
-        "installed 5 packages",
-    ]
+    steps = [state for state in states if not state.endswith(" s")]
+    assert steps == [f"installing tiny: {step}" for step in ("Python 3.11", "packages", "compiling")]
+    assert re.fullmatch(r"installing tiny: Python 3\.11, \d+ s", states[1])
 
 
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGKILL"])
 def test_installation_ends_with_the_runner(environment, standin, name):
-    after = standin.root / "environments" / "tiny" / "after.py"
-    after.parent.mkdir(parents=True)
-    after.write_text(
+    (environment().folder / "after.py").write_text(
         "import subprocess, time; subprocess.Popen(['sleep', '98765'], start_new_session=True); time.sleep(99)"
     )
     tiny = environment(post_install="after.py")
@@ -163,19 +130,21 @@ def test_what_an_earlier_installation_left_is_ended(environment, tmp_path):
     assert not sleepers()
 
 
-def test_changed_pins_make_it_again(environment, tmp_path):
-    environment().provision(tmp_path / "log")
-    changed = environment(lock="# a comment\n" + LOCK)
-    assert not changed.is_ready()
-    changed.provision(tmp_path / "log")
-    assert changed.is_ready()
-
-
-def test_wrong_hash_is_refused(environment, tmp_path):
-    tiny = environment(lock=f"{PACKAGE} --hash=sha256:{'0' * 64}\n")
+def test_wrong_hash_is_refused(environment, standin, tmp_path):
+    """Also of a program that is brought; a command tells it in a line, and a run as its record."""
+    tiny = environment(lock=WRONG)
     with pytest.raises(RosettaError, match="environment tiny could not be made: .*(?i:hash)"):
         tiny.provision(tmp_path / "log")
     assert not tiny.is_ready()
+    done = standin.call("env", "tiny", own_python=False)
+    assert done.returncode == 1 and "environment tiny could not be made" in one_line(done.stderr)
+    standin.catalog(standin.entry("good", environment="tiny"))
+    done = standin.call("run", "--synthetic", "--preset", "smoke", "--out", str(standin.out), own_python=False)
+    assert done.returncode == 1 and standin.record("good.failed")["status"] == "failed"
+    (tiny.folder / "requirements.in").write_text("")
+    tiny.recipe.brought.update({"no-such-compiler": PACKAGE})
+    with pytest.raises(RosettaError, match="(?i)hash"):
+        tiny.provision(tmp_path / "log")
 
 
 @pytest.mark.parametrize("lost", ["rosetta.json", "pyvenv.cfg", "bin/python"])
@@ -230,29 +199,15 @@ def test_lost_files_are_told_and_mended(damaged, standin):
     return said[1], "everything; `run_all.py env tiny --again` makes it whole"
 
 
-def test_environments_by_name(standin):
-    standin.environment("tiny", "3.11", PACKAGE + "\n", f"{PACKAGE} --hash=sha256:{'0' * 64}\n")
-    done = standin.call("env", "tiyn", own_python=False)
-    assert done.returncode == 2 and "unknown environment tiyn; did you mean tiny?" in one_line(done.stderr)
-    done = standin.call("env", "tiny", own_python=False)
-    assert done.returncode == 1 and "environment tiny could not be made" in one_line(done.stderr)
-
-
-def test_post_install_runs_in_the_environment(environment, standin, tmp_path):
-    (standin.root / "environments" / "tiny").mkdir(parents=True)
-    (standin.root / "environments" / "tiny" / "after.py").write_text(
-        "import six, sys; open(sys.prefix + '/mark', 'w').write(six.__version__)"
-    )
+def test_post_install(environment, tmp_path):
+    script = environment().folder / "after.py"
+    script.write_text("import six, sys; open(sys.prefix + '/mark', 'w').write(six.__version__)")
     tiny = environment(post_install="after.py")
     tiny.provision(tmp_path / "log")
-    assert (tiny.folder / ".venv" / "mark").read_text() == "1.17.0"
-
-
-def test_post_install_that_fails_is_told(environment, standin, tmp_path):
-    (standin.root / "environments" / "tiny").mkdir(parents=True)
-    (standin.root / "environments" / "tiny" / "after.py").write_text("raise SystemExit('no compiler for the stub')")
+    assert (tiny.venv / "mark").read_text() == "1.17.0"
+    script.write_text("raise SystemExit('no compiler for the stub')")
     with pytest.raises(RosettaError, match="no compiler for the stub"):
-        environment(post_install="after.py").provision(tmp_path / "log")
+        tiny.provision(tmp_path / "log")
 
 
 @pytest.mark.parametrize(
@@ -275,39 +230,24 @@ def test_what_the_machine_lacks_is_a_skipped_row(environment, standin, keys, rea
     assert "needs" in standin.table()
 
 
-def test_environment_that_cannot_be_made_is_a_failed_row(standin):
-    standin.environment("tiny", "3.11", PACKAGE + "\n", f"{PACKAGE} --hash=sha256:{'0' * 64}\n")
-    standin.catalog(standin.entry("good", environment="tiny"))
-    done = standin.call("run", "--synthetic", "--preset", "smoke", "--out", str(standin.out), own_python=False)
-    assert done.returncode == 1
-    assert standin.record("good.failed")["status"] == "failed"
-
-
-def test_user_variables_win(environment, monkeypatch):
+def test_variables_of_a_kernel(environment, monkeypatch):
+    """Those of the user's shell win; some are for a processor, for the locked packages, for a module that is imported."""
     tiny = environment()
-    tiny.recipe.variables.update(THEANO_FLAGS="base_compiledir={folder}/.cache", OMP_NUM_THREADS="1")
-    monkeypatch.setenv("OMP_NUM_THREADS", "7")
-    assert tiny.variables((), locked=True) == {"THEANO_FLAGS": f"base_compiledir={tiny.folder}/.cache"}
-
-
-def test_variables_for_a_processor_and_for_the_locked_packages(environment, monkeypatch):
-    tiny = environment()
-    tiny.recipe.variables_on.update(AuthenticAMD={"MKL_DEBUG_CPU_TYPE": "5"})
-    tiny.recipe.variables_of_lock.update(XLA_FLAGS="--new")
-    monkeypatch.setattr("rosetta.run.machine.vendor", lambda: "AuthenticAMD")
-    assert tiny.variables((), locked=False) == {"MKL_DEBUG_CPU_TYPE": "5"}
-    assert tiny.variables((), locked=True) == {"MKL_DEBUG_CPU_TYPE": "5", "XLA_FLAGS": "--new"}
-    monkeypatch.setattr("rosetta.run.machine.vendor", lambda: "GenuineIntel")
-    assert tiny.variables((), locked=True) == {"XLA_FLAGS": "--new"}
-
-
-def test_variables_for_a_module_that_the_notebook_imports(environment, monkeypatch):
-    tiny = environment()
-    tiny.recipe.variables_for.update(mxnet={"OMP_NUM_THREADS": "{processors}"})
+    recipe = tiny.recipe
+    recipe.variables.update(THEANO_FLAGS="base_compiledir={folder}/.cache", HERE="1")
+    recipe.variables_on.update(AuthenticAMD={"MKL_DEBUG_CPU_TYPE": "5"})
+    recipe.variables_of_lock.update(XLA_FLAGS="--new")
+    recipe.variables_for.update(mxnet={"OMP_NUM_THREADS": "{processors}"})
+    monkeypatch.setenv("HERE", "7")
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     monkeypatch.setattr("rosetta.run.machine.processors", lambda: [0, 1, 2])
-    assert tiny.variables(("mxnet",), locked=False) == {"OMP_NUM_THREADS": "3"}
-    assert tiny.variables(("torch",), locked=True) == {}
+    monkeypatch.setattr("rosetta.run.machine.vendor", lambda: "AuthenticAMD")
+    always = {"THEANO_FLAGS": f"base_compiledir={tiny.folder}/.cache"}
+    assert tiny.variables((), locked=False) == always | {"MKL_DEBUG_CPU_TYPE": "5"}
+    monkeypatch.setattr("rosetta.run.machine.vendor", lambda: "GenuineIntel")
+    assert tiny.variables((), locked=False) == always
+    assert tiny.variables(("torch",), locked=True) == always | {"XLA_FLAGS": "--new"}
+    assert tiny.variables(("mxnet",), locked=False) == always | {"OMP_NUM_THREADS": "3"}
 
 
 @pytest.fixture
@@ -340,14 +280,6 @@ def test_program_of_the_machine_is_taken_while_it_is_there(brings, tmp_path, mon
     assert not brings.is_ready()
     brings.provision(tmp_path / "log")
     assert brings.is_ready() and (brings.python.parent / own.name).exists()
-
-
-def test_brought_package_is_hashed(environment, tmp_path):
-    tiny = environment(lock=f"{PACKAGE} --hash=sha256:{'0' * 64}\n")
-    (tiny.folder / "requirements.in").write_text("")
-    tiny.recipe.brought.update({"no-such-compiler": PACKAGE})
-    with pytest.raises(RosettaError, match="(?i)hash"):
-        tiny.provision(tmp_path / "log")
 
 
 @pytest.mark.parametrize(
@@ -397,3 +329,104 @@ def test_pins_are_hashed_and_name_no_index():
         assert packages and all(line.rstrip().endswith("\\") for line in packages), name
         assert all(f"{package} \\" in lock for package in recipe.brought.values()), name
         assert "://" not in lock and "index-url" not in lock and "find-links" not in lock, name
+
+
+HANGS = "sleep 98765 & wait"
+
+
+@pytest.fixture
+def script(tmp_path):
+    """Makes a program that stands for an interpreter."""
+
+    def make(code):
+        path = tmp_path / "python"
+        path.write_text(f"#!/bin/sh\n{code}\n")
+        path.chmod(0o755)
+        return path
+
+    return make
+
+
+@pytest.mark.parametrize(
+    "code, said",
+    [
+        ("printf '\\377\\376'", "does not start as Python does: no message"),
+        (
+            "printf 'no \\377 licence\\n' >&2; exit 3",
+            "does not start as Python does: no \N{REPLACEMENT CHARACTER} licence",
+        ),
+        (f"printf '\\377'; exec {sys.executable} -I -S \"$@\"", "has no ipykernel"),  # an answer after other output
+    ],
+)
+def test_output_that_is_no_text(standin, script, code, said):
+    done = standin.call("list", "--python", f"test={script(code)}", own_python=False, PYTHONIOENCODING="utf-8")
+    assert done.returncode == 2 and said in one_line(done.stderr)
+
+
+def test_file_that_is_no_program(standin, tmp_path):
+    (tmp_path / "python").write_text("")
+    done = standin.call("list", "--python", f"test={tmp_path}/python", own_python=False)
+    assert done.returncode == 2 and "does not start as Python does: " in one_line(done.stderr)
+    assert "Permission denied" in done.stderr
+
+
+@fault("a given interpreter never answers", "`--python` with a script that sleeps; the limit of 60 s set to 1")
+def test_no_answer(script, monkeypatch):
+    monkeypatch.setattr(kernels, "ANSWER_S", 1)
+    with pytest.raises(RosettaError, match="--python all: .*python gave no answer within 1 s: name another") as told:
+        kernels.chosen([f"all={script(HANGS)}"], [])
+    assert one_line(str(told.value)) and not sleepers()
+    return str(told.value), "everything; nothing was started"
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGKILL"])
+def test_no_answer_ends_with_the_runner(standin, script, name):
+    command = standin.command("list", "--python", f"test={script(HANGS)}", own_python=False)
+    runner = subprocess.Popen(command, cwd=standin.root)
+    while not sleepers():
+        time.sleep(0.05)
+        assert runner.poll() is None
+    runner.send_signal(getattr(signal, name))
+    assert runner.wait(10) and gone()
+
+
+def test_what_an_interpreter_leaves_is_ended(script):
+    done = processes.ask(script("sleep 98765 & echo 3.99"), "", timeout_s=30)
+    assert done.stdout == "3.99\n" and not sleepers()
+
+
+def test_interpreters_are_run_before_they_are_believed(tmp_path, monkeypatch):
+    """A pyenv shim on PATH exits with an error; a Python of another version lies about its name."""
+    environments.find_python.cache_clear()
+    shims = tmp_path / "shims"
+    shims.mkdir()
+    (shims / "python3.99").write_text("#!/bin/sh\nexit 127\n")
+    (shims / "python3.99").chmod(0o755)
+    monkeypatch.setenv("PATH", str(shims))
+    monkeypatch.setenv("PYENV_ROOT", str(tmp_path / "pyenv"))
+    assert environments.find_python("3.99") is None
+    good = tmp_path / "pyenv" / "versions" / "3.99.1" / "bin"
+    good.mkdir(parents=True)
+    (good / "python3.99").write_text("#!/bin/sh\necho 3.99\n")
+    (good / "python3.99").chmod(0o755)
+    environments.find_python.cache_clear()
+    assert environments.find_python("3.99") == good / "python3.99"
+    shutil.copytree(good.parent, good.parent.with_name("3.99.2"))
+    environments.find_python.cache_clear()
+    assert environments.find_python("3.99").parts[-3] == "3.99.2", "the newest"
+    environments.find_python.cache_clear()
+
+
+def test_conda_environments_are_searched(tmp_path, monkeypatch):
+    environments.find_python.cache_clear()
+    monkeypatch.setenv("PYENV_ROOT", str(tmp_path / "pyenv"))
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    prefix = tmp_path / "envs" / "old"
+    (prefix / "bin").mkdir(parents=True)
+    (prefix / "bin" / "python3.98").write_text("#!/bin/sh\necho 3.98\n")
+    (prefix / "bin" / "python3.98").chmod(0o755)
+    (tmp_path / ".conda").mkdir()
+    (tmp_path / ".conda" / "environments.txt").write_text(f"{prefix}\n")
+    assert environments.find_python("3.98") == prefix / "bin" / "python3.98"
+    environments.find_python.cache_clear()

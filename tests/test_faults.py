@@ -1,6 +1,7 @@
 """Faults that a batch must survive, injected for real: what the user sees, and what is kept."""
 
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from uv import find_uv_bin
 
 from tests.fault_table import fault, seen, titles
 from tests.standin import ROOT, TASK, StandIn
@@ -79,7 +81,7 @@ def stand_in_python(tmp_path: Path, kernel: str) -> str:
 @pytest.mark.long
 @fault("a kernel never starts", "an interpreter that sleeps when asked for a kernel; the limit of 120 s set to 5")
 def test_never_starts(standin, tmp_path):
-    child = standin.root / "rosetta" / "run" / "child.py"
+    child = standin.root / "rosetta" / "run" / "processes.py"
     child.write_text(child.read_text().replace("start_timeout_s: int = 120", "start_timeout_s: int = 5"))
     python = stand_in_python(tmp_path, "exec sleep 987")
     done = standin.run("good", options=("--synthetic", "--python", python))
@@ -192,6 +194,39 @@ def test_interrupt(standin, tmp_path):
     _, errors = runner.communicate(timeout=30)
     assert runner.returncode == 130 and standin.record("good")["status"] == "ok"
     assert not (standin.column() / "good-slow.failed.json").exists() and not processes_below(standin)
+    return errors, "all finished runs; the run in flight leaves nothing"
+
+
+@pytest.mark.parametrize("pause_s", [0, 0.02, 0.1, 0.4])
+@pytest.mark.parametrize("first, then", [("SIGTERM", "SIGTERM"), ("SIGINT", "SIGINT")])
+def test_several_signals_stop_once(standin, first, then, pause_s):
+    runner = until(standin, "good[slow]: starting", "good[*]")
+    time.sleep(0.5)
+    for name in (first, then, then):
+        runner.send_signal(getattr(signal, name))
+        time.sleep(pause_s)
+    _, errors = runner.communicate(timeout=30)
+    assert runner.returncode == 130 and "Traceback" not in errors and "interrupted" in errors
+    assert not processes_below(standin) and standin.record("good")["status"] == "ok"
+    assert not list(standin.column().glob("good-slow*"))
+    seen(
+        "several signals close together",
+        "SIGTERM, or SIGINT, three times, 0 to 0.4 s apart",
+        errors,
+        "all finished runs; the run in flight leaves nothing",
+    )
+
+
+@fault(
+    "SIGTERM twice",
+    "SIGTERM to all processes of `uv run run_all.py run`, as `timeout` and Slurm do; uv hands on its own",
+)
+def test_signal_to_uv_and_all_that_it_has_started(standin):
+    runner = until(standin, "good[slow]: starting", "good[*]", before=(find_uv_bin(), "run", "--no-project"))
+    os.killpg(runner.pid, signal.SIGTERM)
+    _, errors = runner.communicate(timeout=30)
+    assert runner.returncode == 130 and standin.record("good")["status"] == "ok"
+    assert not processes_below(standin) and not list(standin.column().glob("good-slow*"))
     return errors, "all finished runs; the run in flight leaves nothing"
 
 

@@ -22,10 +22,9 @@ from rosetta.records import Record
 from rosetta.report import pages, tables
 from rosetta.report.columns import TaskResults
 from rosetta.run import devices, execute, machine, telemetry
-from rosetta.run.child import Job, Outcome
-from rosetta.run.completion import Ending
-from rosetta.run.execute import Progress
+from rosetta.run.execute import Ending, Progress
 from rosetta.run.kernels import Kernel
+from rosetta.run.processes import Job, Outcome
 from rosetta.run.telemetry import RunMeter
 from rosetta.site import downloads
 from tests.fake_nvml import GIB, FakeNvml, cards
@@ -120,9 +119,9 @@ def play(monkeypatch) -> dict[str, dict]:
     monkeypatch.setattr(execute, "time", SimpleNamespace(monotonic=lambda: next(clock), time=BEGAN.timestamp))
     seen: dict[str, dict] = {}
 
-    def supervise(run, plan, slot, watch):
-        (spec,) = run.folder.rglob("kernel.json")
-        seen.update(variables=json.loads(spec.read_text())["env"], injected=Job.read(run.folder).parameters)
+    def run_process(run, plan, slot, watch):
+        job = Job.read(run.folder)
+        seen.update(variables=job.variables, injected=job.parameters)
         run.executed.write_text(notebook(handed_over(monkeypatch), BEGAN + timedelta(seconds=2.25)))
         Outcome("ok").write(run.folder)
         gpu.used = GIB
@@ -134,9 +133,9 @@ def play(monkeypatch) -> dict[str, dict]:
                 watch(Progress("running", "epoch", epoch, 3, f"loss {LOSSES[epoch - 1]:.4f}"))
             gpu.energy += 200_000
             meter._sample_processes()
-        return Ending(False, 0, "", meter.marked_j), meter
+        return Ending(False, 0, ""), meter
 
-    monkeypatch.setattr(execute, "_supervise", supervise)
+    monkeypatch.setattr(execute, "run_process", run_process)
     return seen
 
 

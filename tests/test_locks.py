@@ -8,7 +8,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from uv import find_uv_bin
 
-from rosetta.run import environments, interpreters
+from rosetta.run import environments
 
 BUILDS = [
     environments.load(name, build)
@@ -50,7 +50,7 @@ def test_lock_holds_what_is_asked_for_and_every_hash(environment):
 @pytest.mark.parametrize("environment", FOR_GPUS, ids=title)
 def test_lock_still_resolves(environment, tmp_path, missing):
     """For the build's Python and Linux on x86-64, from files with these hashes; nothing is downloaded but their metadata."""
-    python = interpreters.find(environment.python_version)
+    python = environments.find_python(environment.python_version)
     if python is None:
         missing(f"no Python {environment.python_version}")
     asked, lock = (file.name for file in environment.requirements)

@@ -1,13 +1,11 @@
 """What is told about a machine; GPUs through a stand-in for NVML, since tests run without one."""
 
-import shutil
-
 import pynvml
 import pytest
 
 from rosetta import plan
 from rosetta.records import Gpu
-from rosetta.run import interpreters, machine
+from rosetta.run import machine
 from tests.fake_nvml import FakeGpu, FakeNvml
 
 
@@ -72,40 +70,3 @@ def test_a_gpu_makes_full_the_default():
 def test_name_of_the_user_wins(monkeypatch):
     monkeypatch.setenv("ROSETTA_MACHINE", "Lab box #3")
     assert machine.describe().name == "lab-box-3"
-
-
-def test_interpreters_are_run_before_they_are_believed(tmp_path, monkeypatch):
-    """A pyenv shim on PATH exits with an error; a Python of another version lies about its name."""
-    interpreters.find.cache_clear()
-    shims = tmp_path / "shims"
-    shims.mkdir()
-    (shims / "python3.99").write_text("#!/bin/sh\nexit 127\n")
-    (shims / "python3.99").chmod(0o755)
-    monkeypatch.setenv("PATH", str(shims))
-    monkeypatch.setenv("PYENV_ROOT", str(tmp_path / "pyenv"))
-    assert interpreters.find("3.99") is None
-    good = tmp_path / "pyenv" / "versions" / "3.99.1" / "bin"
-    good.mkdir(parents=True)
-    (good / "python3.99").write_text("#!/bin/sh\necho 3.99\n")
-    (good / "python3.99").chmod(0o755)
-    interpreters.find.cache_clear()
-    assert interpreters.find("3.99") == good / "python3.99"
-    shutil.copytree(good.parent, good.parent.with_name("3.99.2"))
-    interpreters.find.cache_clear()
-    assert interpreters.find("3.99").parts[-3] == "3.99.2", "the newest"
-    interpreters.find.cache_clear()
-
-
-def test_conda_environments_are_searched(tmp_path, monkeypatch):
-    interpreters.find.cache_clear()
-    monkeypatch.setenv("PYENV_ROOT", str(tmp_path / "pyenv"))
-    monkeypatch.setenv("PATH", "")
-    monkeypatch.setenv("HOME", str(tmp_path))
-    prefix = tmp_path / "envs" / "old"
-    (prefix / "bin").mkdir(parents=True)
-    (prefix / "bin" / "python3.98").write_text("#!/bin/sh\necho 3.98\n")
-    (prefix / "bin" / "python3.98").chmod(0o755)
-    (tmp_path / ".conda").mkdir()
-    (tmp_path / ".conda" / "environments.txt").write_text(f"{prefix}\n")
-    assert interpreters.find("3.98") == prefix / "bin" / "python3.98"
-    interpreters.find.cache_clear()

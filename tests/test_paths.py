@@ -13,7 +13,7 @@ import pytest
 
 from rosetta import files
 from rosetta.paths import ROOT, portable
-from rosetta.run.executed import make_portable
+from rosetta.run.execute import make_portable
 from tests.fault_table import fault, seen
 from tests.standin import SETUP, StandIn, cells
 

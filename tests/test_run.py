@@ -28,9 +28,7 @@ from rosetta.errors import RosettaError
 from rosetta.kinds import KINDS
 from rosetta.records import Record
 from rosetta.run import child
-from rosetta.run.execute import Run, new_folder
-from rosetta.run.executed import ExecutedNotebook
-from rosetta.run.kernels import Kernel, write_kernelspec
+from rosetta.run.execute import ExecutedNotebook, Run, new_folder
 from rosetta.terminal import Console
 from tests.standin import ROOT, cells, one_line
 
@@ -276,11 +274,11 @@ def test_clock_that_is_set_ends_no_start_and_changes_no_second_of_a_cell(tmp_pat
     slow.chmod(0o755)
     roles = [("parameters", "EPOCHS = 1"), ("data", "import time; time.sleep(0.2)"), ("train", "pass")]
     notebook, folder = standin.notebook("good", roles), tmp_path / "rosetta-clock"
-    write_kernelspec(folder, Kernel(slow, {}), {})
+    folder.mkdir()
     child.sockets(folder).mkdir()
     try:
         launched = datetime.now(UTC)
-        job = child.Job(str(notebook), {}, clock=time.time() - time.monotonic())
+        job = child.Job(str(notebook), {}, str(slow), clock=time.time() - time.monotonic())
         assert child.execute(job, folder / "executed.ipynb").status == "ok"
     finally:
         shutil.rmtree(child.sockets(folder))

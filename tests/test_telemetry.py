@@ -58,7 +58,7 @@ def test_energy_of_the_counter(monkeypatch):
         gpu.energy += 7_000  # the test
     metrics, told = measured(meter)
     assert metrics.energy_j == 137.0
-    assert (meter.marks, meter.marked_j) == (3, 100.0)  # without start and test
+    assert meter.marked_j == 100.0  # without start and test
     assert metrics.peak_gpu_memory == 2 * GIB
     assert told.energy_from == "counter" and told.power_w == 300.0
     assert (told.utilisation, told.clock_mhz, told.throttled, told.error) == (0.5, 1380, ["power"], None)
@@ -84,30 +84,22 @@ def test_a_gpu_that_tells_nothing_of_energy(monkeypatch):
         meter.mark()
         meter.mark()
     metrics, told = measured(meter)
-    assert metrics.energy_j is None and (meter.marks, meter.marked_j) == (0, None)
+    assert metrics.energy_j is None and meter.marked_j is None
     assert told.energy_from is None and told.power_w is None and metrics.peak_gpu_memory == 0
 
 
-def test_a_gpu_that_is_lost_leaves_what_was_measured_before(monkeypatch):
+@pytest.mark.parametrize("when, energy_j", [("before", None), ("meanwhile", 30.0)])
+def test_a_gpu_that_is_lost_leaves_what_was_measured_before(monkeypatch, when, energy_j):
     gpu = FakeGpu(energy=0)
     FakeNvml(monkeypatch, [gpu])
+    gpu.lost = when == "before"
     with RunMeter(os.getpid(), gpus=["0"]) as meter:
         gpu.energy = 30_000
         meter.mark()
         gpu.lost = True
         meter.mark()
     metrics, told = measured(meter)
-    assert metrics.energy_j == 30.0 and "lost" in told.error.lower()
-
-
-def test_a_gpu_that_is_lost_before_the_run(monkeypatch):
-    gpu = FakeGpu()
-    gpu.lost = True
-    FakeNvml(monkeypatch, [gpu])
-    with RunMeter(os.getpid(), gpus=["0"]) as meter:
-        meter.mark()
-    metrics, told = measured(meter)
-    assert "lost" in told.error.lower() and metrics.energy_j is None
+    assert metrics.energy_j == energy_j and "lost" in told.error.lower()
 
 
 def test_several_gpus_are_added_up(monkeypatch):
@@ -149,4 +141,4 @@ def test_one_lost_gpu_of_several_ends_the_sampling(monkeypatch):
         first.energy = 90_000
         meter.mark()
     metrics, told = measured(meter)
-    assert metrics.energy_j == 30.0 and meter.marks == 1 and "lost" in told.error.lower()
+    assert metrics.energy_j == 30.0 and meter.marked_j is None and "lost" in told.error.lower()

@@ -22,9 +22,9 @@ from rosetta.errors import RosettaError
 from rosetta.paths import ROOT, from_root
 from rosetta.plan import Plan
 from rosetta.records import Record
-from rosetta.run import builds, devices, environments, machine
+from rosetta.run import devices, environments, machine
+from rosetta.run.environments import events
 from rosetta.run.execute import Progress, execute
-from rosetta.run.installer import events
 from rosetta.run.kernels import chosen
 from rosetta.site import concepts, programs
 from rosetta.tasks import UNTIMED
@@ -95,7 +95,7 @@ class _Row:
         if entry.released == scaffold.RELEASED:
             raise RosettaError(f"{place}.released is still {entry.released}: name the year of its first release")
         recipe = environments.load(self.row.environment).recipe
-        if not builds.told(recipe.builds, recipe.without_gpu, self.row.imports):
+        if not recipe.covers_gpus(self.row.imports):
             raise RosettaError(
                 f"environments/{self.row.environment}/environment.toml does not say what a GPU is to {self.row.imports[0]}: "
                 "give [without_gpu] a line of it, or a build's code; or name in `imports` the module that it computes through"

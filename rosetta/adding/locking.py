@@ -17,9 +17,9 @@ from uv import find_uv_bin
 
 from rosetta import catalog, files
 from rosetta.errors import RosettaError
-from rosetta.run import environments, interpreters
-from rosetta.run.environments import Environment
-from rosetta.run.installer import FOREIGN_VARIABLES, Tell, reason
+from rosetta.run import environments, processes
+from rosetta.run.environments import Environment, Tell, uv_error
+from rosetta.run.processes import FOREIGN_VARIABLES
 
 LOCAL = ("UV_FIND_LINKS",)  # what the shell adds to an index: a lock would record local builds
 GLIBC = "2.28"  # that a build for GPUs may ask for, unless it says more
@@ -56,7 +56,7 @@ def lock(environment: Environment, tell: Tell) -> float:
     platform = f"x86_64-manylinux_{glibc.replace('.', '_')}"  # of the builds for GPUs
     usual = ["--python-platform", platform] if environment.build else ["--universal"]
     flags = environment.recipe.lock_flags or [*usual, "--python-version", version]
-    flags = [flag.replace("{python}", str(interpreters.find(version) or version)) for flag in flags]
+    flags = [flag.replace("{python}", str(environments.find_python(version) or version)) for flag in flags]
     brought = "" if environment.build else "\n".join(environment.recipe.brought.values())
     flags += [asked.name, *(["-"] if brought else [])]
     newest = f"{version}.99"
@@ -84,7 +84,7 @@ def _compile(environment: Environment, arguments: list[str], given: str) -> None
     command = [find_uv_bin(), "pip", "compile", "--quiet", *arguments]
     done = subprocess.run(command, cwd=environment.folder, env=env, input=given, capture_output=True, text=True)
     if done.returncode:
-        raise RosettaError(f"{environment.title} cannot be locked: {reason(done.stderr)}")
+        raise RosettaError(f"{environment.title} cannot be locked: {uv_error(done.stderr)}")
 
 
 def _pin(asked: Path, lock: Path, here: dict[str, str]) -> bool:
@@ -148,7 +148,7 @@ def _imports(name: str) -> list[tuple[tuple[str, ...], dict[str, str]]]:
 
 def _import(environment: Environment, modules: tuple[str, ...], variables: dict[str, str]) -> None:
     variables = environment.variables(modules, locked=True) | {"PYTHONNOUSERSITE": "1"} | variables
-    done = interpreters.ask(environment.python, f"import {', '.join(modules)}", IMPORT_S, variables)
+    done = processes.ask(environment.python, f"import {', '.join(modules)}", IMPORT_S, variables)
     if done is None:
         raise RosettaError(f"{environment.title}: import {', '.join(modules)} did not end within {IMPORT_S} s")
     if done.returncode:

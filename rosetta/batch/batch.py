@@ -17,8 +17,8 @@ from rosetta.plan import Plan
 from rosetta.records import Record
 from rosetta.report import pages
 from rosetta.run.devices import Slot
+from rosetta.run.environments import Tell
 from rosetta.run.execute import Progress, Run
-from rosetta.run.installer import Tell
 from rosetta.run.kernels import Kernels
 
 RESERVE = 256 * 1024  # bytes set aside for records, should the disk be full

@@ -21,9 +21,8 @@ from rosetta import files, lock
 from rosetta.errors import RosettaError
 from rosetta.files import Positive, Seconds, Strict
 from rosetta.records import Record
-from rosetta.run.child import sockets
 from rosetta.run.execute import PREFIX, Progress
-from rosetta.run.processes import kill_tree
+from rosetta.run.processes import kill_tree, sockets
 from rosetta.tasks import Task
 
 FOLDER, LOCK = ".batches", "lock"

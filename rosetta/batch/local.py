@@ -13,8 +13,8 @@ from rosetta.errors import RosettaError, SlotLost
 from rosetta.plan import Plan
 from rosetta.records import Record
 from rosetta.run.devices import Slot
+from rosetta.run.environments import Tell, events
 from rosetta.run.execute import execute, not_run
-from rosetta.run.installer import Tell, events
 from rosetta.run.kernels import Kernels
 from rosetta.run.workers import Workers
 

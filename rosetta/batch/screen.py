@@ -9,7 +9,7 @@ from rich.text import Text
 
 from rosetta.batch.journal import Line, Status
 from rosetta.figures import clock
-from rosetta.run.installer import event
+from rosetta.run.environments import event
 from rosetta.terminal import Console
 
 BAD = ("failed", "crashed", "timeout", "diverged")

@@ -9,7 +9,7 @@ from rosetta.catalog import Catalog
 from rosetta.errors import RosettaError, Unavailable
 from rosetta.paths import ROOT
 from rosetta.records import Gpu
-from rosetta.run import environments, interpreters, machine
+from rosetta.run import environments, machine
 from rosetta.run.environments import Environment
 from rosetta.run.kernels import Kernels
 from rosetta.terminal import Console
@@ -37,7 +37,7 @@ def main(kernels: Kernels) -> int:
         "disk", f"{free / 1e9:.0f} GB free" + ("" if free > 1e9 * disk else f"; all environments take {disk:.0f} GB")
     )
     for version in sorted({found.python_version for found in needed}, key=lambda text: int(text.split(".")[1])):
-        table.add_row(f"Python {version}", str(interpreters.find(version) or "not found"))
+        table.add_row(f"Python {version}", str(environments.find_python(version) or "not found"))
     sets = {task.data: _data(task.data) for task in known.tasks.values() if task.data}
     for name, (text, _) in sets.items():
         table.add_row(f"data {name}", text)

@@ -18,9 +18,9 @@ from rosetta.figures import GIBIBYTES
 from rosetta.kinds.kind import Metrics
 from rosetta.measure import scripts
 from rosetta.run import devices
-from rosetta.run.completion import on_the_cpu
 from rosetta.run.devices import Slot
-from rosetta.run.installer import Tell, events
+from rosetta.run.environments import Tell, events
+from rosetta.run.execute import on_the_cpu
 from rosetta.run.kernels import Kernels
 from rosetta.run.telemetry import RunMeter
 from rosetta.tasks import UNTIMED

@@ -14,7 +14,7 @@ from rosetta.errors import RosettaError, Unavailable
 from rosetta.paths import ROOT, from_root
 from rosetta.plan import Plan
 from rosetta.run.devices import Slot
-from rosetta.run.kernels import Kernels, thread_variables
+from rosetta.run.kernels import Kernels
 
 Edit = tuple[str, str, str]  # role of a cell, what stands there, what is to stand there
 # Below it WHAT/FRAMEWORK.py, and WHAT/TASK/FRAMEWORK.py where a program names something of its task
@@ -33,7 +33,7 @@ class Script:
 
     def environment(self, slot: Slot) -> dict[str, str]:
         """This process's variables, its own and the slot's; those that are empty are left out."""
-        together = os.environ | self.variables | thread_variables(slot.threads) | slot.variables()
+        together = os.environ | self.variables | slot.variables()
         return {name: value for name, value in together.items() if value and name != "VIRTUAL_ENV"}
 
     def run(self, slot: Slot, timeout_s: float | None = None) -> str:

@@ -4,7 +4,7 @@ from rosetta import markdown
 from rosetta.catalog import Catalog, Row
 from rosetta.errors import Unavailable
 from rosetta.records import Gpu
-from rosetta.run import cards, environments
+from rosetta.run import environments, machine
 from rosetta.run.environments import Environment
 
 
@@ -28,7 +28,7 @@ def choices(catalog: Catalog) -> str:
     """Which build of each environment a card and its driver get: one line each."""
     used = {row.environment: environments.load(row.environment) for row in catalog.rows()}
     body = []
-    for card in cards.load().values():
+    for card in machine.card_facts().values():
         for gpu in card.gpus():
             found = [_choice(environment, catalog, gpu) for environment in used.values()]
             body.append([f"{card.name} ({card.capability})", gpu.driver.partition(".")[0], *found])

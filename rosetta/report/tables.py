@@ -9,7 +9,7 @@ from rosetta.identity import content
 from rosetta.kinds.kind import BATCH, Quantity
 from rosetta.records import Record
 from rosetta.report.columns import Column, TaskResults, title
-from rosetta.run import cards
+from rosetta.run import machine
 from rosetta.tasks import Task
 
 GPU_FACTS = ["examples come", "waits every", "of FP32 peak"]
@@ -216,7 +216,7 @@ def _gpu_facts(row: Row, runs: list[Record], task: Task) -> list[Cell]:
         runs[0].machine.gpus,
         Sample.of(getattr(run.metrics, "examples_per_s", None) for run in runs),
     )
-    known, flop = cards.load().get(card.name), task.flop(runs[0].params | {BATCH: 1})
+    known, flop = machine.card_facts().get(card.name), task.flop(runs[0].params | {BATCH: 1})
     share = sample.median * flop / (1e12 * known.peak_fp32) if sample and flop and known and not others else None
     # An earlier notebook may have done it otherwise
     facts = [Cell(fact if fact and is_todays(row, runs[0]) else "") for fact in (row.facts.feeds, row.facts.waits)]

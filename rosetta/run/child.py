@@ -1,72 +1,43 @@
-"""The child process of one run: papermill executes the notebook, its output streams to this process's own.
+"""The process of one run: papermill executes the notebook, its output streams to this process's own.
 
-``python -m rosetta.run.child FOLDER``: reads FOLDER/job.json, writes FOLDER/executed.ipynb and FOLDER/outcome.json.
-Its standard input is a pipe from the runner: when that ends, the runner is gone and so is this process.
+``python -m rosetta.run.child FOLDER`` reads the job in FOLDER and writes executed.ipynb and the outcome there.
 """
 
+import asyncio
 import json
 import os
-import signal
 import sys
-import tempfile
 import time
-from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
-from rosetta.paths import ROOT, portable
-from rosetta.run.processes import end_all, end_with_the_runner
+import papermill
+from jupyter_client import AsyncKernelClient, AsyncKernelManager
+from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
+from jupyter_core.utils import run_sync
+from nbclient.exceptions import DeadKernelError
+from nbformat import NotebookNode
+from nbformat.v4 import new_output, output_from_msg
+from papermill.clientwrap import PapermillNotebookClient
+from papermill.engines import Engine, NotebookExecutionManager, papermill_engines
+from papermill.exceptions import PapermillExecutionError
 
+from common.record import MIME
+from rosetta.paths import ROOT
+from rosetta.run.processes import Job, Outcome, end_all, end_with_the_runner, ending, error_line, sockets
+
+NAME = "rosetta"  # of the kernel and of papermill's engine
 LONGEST_SOCKET = 100  # characters of the path; systems take 104 or 108, of which the number of the socket needs a few
-KERNEL_NAME = "rosetta"  # of the kernelspec that the runner has written for this run
-LONGEST_ERROR = 500  # characters
-
-
-@dataclass(frozen=True)
-class Job:
-    """What the child is told: paths from the repository's root where they can be."""
-
-    notebook: str
-    parameters: dict
-    processors: tuple[int, ...] | None = None  # that the run may use; None leaves the choice to the framework
-    clock: float = 0.0  # Unix time less the monotonic clock, both in seconds, when the run began
-    start_timeout_s: int = 120  # for the kernel to answer
-
-    @classmethod
-    def read(cls, folder: Path) -> "Job":
-        return cls(**json.loads((folder / "job.json").read_text()))
-
-    def write(self, folder: Path) -> None:
-        (folder / "job.json").write_text(json.dumps(asdict(self)))
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What the child found: status "ok", "failed" (an exception) or "crashed" (the kernel died)."""
-
-    status: str
-    error: str | None = None
-
-    @classmethod
-    def read(cls, folder: Path) -> "Outcome | None":
-        try:
-            return cls(**json.loads((folder / "outcome.json").read_text()))
-        except (OSError, ValueError):
-            return None
-
-    def write(self, folder: Path) -> None:
-        (folder / "outcome.json").write_text(json.dumps(asdict(self)))
+KEPT = 4 * 2**20  # characters of all outputs together; a record may have as many of its own
+LINE = 2000  # characters of a line of an error
+LINES = 200  # of its traceback
+READ_S = 600  # seconds to read what a cell has printed, after its end: the 4 of nbclient are too few on a busy machine
+OUTPUTS = ("stream", "display_data", "update_display_data", "execute_result")
+LEFT_OUT = f"[output beyond {KEPT // 2**20} MiB is left out of this notebook; the run's log holds the end of what was printed]\n"
 
 
 def main(folder: Path) -> int:
-    end_with_the_runner()
-    try:
-        return _main(folder)
-    finally:
-        end_all()
-
-
-def _main(folder: Path) -> int:
     job = Job.read(folder)
     if job.processors and hasattr(os, "sched_setaffinity"):  # the kernel inherits it
         os.sched_setaffinity(0, job.processors)
@@ -81,35 +52,28 @@ def _main(folder: Path) -> int:
 
 def execute(job: Job, executed: Path) -> Outcome:
     """Run the notebook as it would run in Jupyter: from its own folder, cell by cell."""
-    import papermill
-    from jupyter_client import AsyncKernelManager
-    from jupyter_client.kernelspec import KernelSpecManager
-    from jupyter_core.utils import run_sync
-    from nbclient.exceptions import DeadKernelError
-    from papermill.engines import NotebookExecutionManager, papermill_engines
-    from papermill.exceptions import PapermillExecutionError
-
-    from rosetta.run.client import Cells, SteadyClient
-
-    papermill_engines.register("rosetta", Cells)
+    papermill_engines.register(NAME, Cells)
     # Papermill takes the seconds of cells from the clock of the day, which may be set meanwhile.
     # The monotonic clock is the system's: it goes on from where the runner has read it
     NotebookExecutionManager.now = lambda _: datetime.fromtimestamp(job.clock + time.monotonic(), UTC)
-    notebook = Path(job.notebook)
+    notebook, socket = Path(job.notebook), sockets(executed.parent) / "kernel"
+    # By files, since of runs that start together two may be given the same free port, and then one of their kernels dies.
+    # Only where the temporary folder has a long name it has to be ports
+    by_files = {"transport": "ipc", "ip": str(socket)} if len(str(socket)) <= LONGEST_SOCKET else {}
     kernel = AsyncKernelManager(  # our own, to ask it afterwards how the kernel ended
-        kernel_name=KERNEL_NAME,
+        kernel_name=NAME,
         client_factory=SteadyClient,
-        kernel_spec_manager=KernelSpecManager(kernel_dirs=[str(executed.with_name("kernels"))]),
+        kernel_spec_manager=JobKernel(job),
         connection_file=str(executed.with_name("connection.json")),  # of its own choice it would outlive a killed child
-        **_connection(sockets(executed.parent) / "kernel"),
+        **by_files,
     )
     try:
         papermill.execute_notebook(
             str(notebook),
             str(executed).replace("{", "{{").replace("}", "}}"),  # papermill takes a path for a template
             job.parameters,
-            engine_name="rosetta",
-            kernel_name=KERNEL_NAME,
+            engine_name=NAME,
+            kernel_name=NAME,
             cwd=str(ROOT / notebook.parent),
             stdout_file=sys.stdout,
             stderr_file=sys.stderr,
@@ -119,43 +83,94 @@ def execute(job: Job, executed: Path) -> Outcome:
         )
     except PapermillExecutionError as error:
         print(*error.traceback, sep="\n")  # for the log
-        return Outcome("failed", told(error.ename, error.evalue))
+        return Outcome("failed", error_line(error.ename, error.evalue))
     except DeadKernelError:
         return Outcome("crashed", f"the kernel died: {ending(kernel.provisioner.process.returncode)}")
     except Exception as error:  # a kernel that does not start, a notebook that is none: all end as one line
-        return Outcome("failed", told(type(error).__name__, error))
+        return Outcome("failed", error_line(type(error).__name__, error))
     finally:
         run_sync(kernel.shutdown_kernel)(now=True)  # all outputs are there by then
     return Outcome("ok")
 
 
-def told(name: str, said: object) -> str:
-    """An exception as one line of a length that a table can show."""
-    line = (str(said).strip() or "no message").splitlines()[0]
-    return portable(f"{name[:LONGEST_ERROR]}: {line[:LONGEST_ERROR]}{'…' if len(line) > LONGEST_ERROR else ''}")
+class JobKernel(KernelSpecManager):
+    """Gives any name the job's kernel, whatever Jupyter has installed."""
+
+    def __init__(self, job: Job):
+        super().__init__()
+        self.job = job
+
+    def get_kernel_spec(self, kernel_name: str) -> KernelSpec:
+        argv = [self.job.python, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+        return KernelSpec(argv=argv, display_name=kernel_name, language="python", env=self.job.variables)
 
 
-def sockets(folder: Path) -> Path:
-    """Where the kernel of a run has its sockets: not in the run's own folder, since their paths must be short."""
-    return Path(tempfile.gettempdir()) / f"{folder.name}.sockets"
+class SteadyClient(AsyncKernelClient):
+    """Gives a kernel its time to start by the monotonic clock: jupyter's own limit ends when the clock of the day is set."""
+
+    async def wait_for_ready(self, timeout: float | None = None) -> None:
+        try:
+            async with asyncio.timeout(timeout):
+                await super().wait_for_ready()
+        except TimeoutError:
+            raise RuntimeError(f"Kernel didn't respond in {timeout:g} seconds") from None
 
 
-def _connection(path: Path) -> dict[str, str]:
-    """How to reach a kernel: by files, since of runs that start together two may be given the same free port, and then one
-    of their kernels dies. Only where the temporary folder has a long name it has to be ports."""
-    return {"transport": "ipc", "ip": str(path)} if len(str(path)) <= LONGEST_SOCKET else {}
+class Client(PapermillNotebookClient):
+    """Executes cells as papermill does: shows all that is printed, but keeps outputs only as long as there is room."""
+
+    room, left_out = KEPT, False
+
+    def process_message(self, msg: dict[str, Any], cell: NotebookNode, cell_index: int) -> NotebookNode | None:
+        content = msg["content"]
+        if msg["msg_type"] == "error":
+            content["evalue"] = shortened(content["evalue"])
+            content["traceback"] = [shortened(line) for line in content["traceback"][-LINES:]]
+        elif msg["msg_type"] in OUTPUTS and not self._fits(content):
+            if msg["msg_type"] == "stream":
+                self.log_output_message(output_from_msg(msg))
+            if not self.left_out:
+                cell.outputs.append(new_output("stream", name="stderr", text=LEFT_OUT))
+                self.left_out = True
+            return None
+        return super().process_message(msg, cell, cell_index)
+
+    def _fits(self, content: dict[str, Any]) -> bool:
+        size = len(json.dumps(content))
+        if MIME in content.get("data", {}):
+            return size <= KEPT
+        if size > self.room:
+            return False
+        self.room -= size
+        return True
 
 
-def ending(code: int | None) -> str:
-    """How a process ended, for a reader: its exit code, or the signal and what usually sends it."""
-    if code is None or code >= 0:
-        return f"exit code {code}"
-    try:
-        name = signal.Signals(-code).name
-    except ValueError:
-        name = f"signal {-code}"
-    return name + {signal.SIGKILL: ", as the system sends it when memory runs out"}.get(-code, "")
+class Cells(Engine):
+    """For papermill: what executes a notebook."""
+
+    @classmethod
+    def execute_managed_notebook(
+        cls, nb_man: Any, kernel_name: str, start_timeout: int, stdout_file: Any, stderr_file: Any, km: Any, **_: Any
+    ) -> NotebookNode:
+        return Client(
+            nb_man,
+            km=km,
+            kernel_name=kernel_name,
+            startup_timeout=start_timeout,
+            iopub_timeout=READ_S,
+            stdout_file=stdout_file,
+            stderr_file=stderr_file,
+        ).execute()
+
+
+def shortened(text: str) -> str:
+    """A line of an error, up to so many characters."""
+    return text if len(text) <= LINE else f"{text[:LINE]} … ({len(text):,} characters)"
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1])))
+    end_with_the_runner()
+    try:
+        sys.exit(main(Path(sys.argv[1])))
+    finally:
+        end_all()

@@ -8,6 +8,15 @@ from rosetta.records import Machine
 from rosetta.run import machine
 
 ALL, NONE = "all", "none"
+# Read by OpenMP, MKL, OpenBLAS, NumExpr and TensorFlow; XLA follows the processors that the process may use
+THREAD_VARIABLES = (
+    "OMP_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+    "TF_NUM_INTRAOP_THREADS",
+    "TF_NUM_INTEROP_THREADS",
+)
 
 
 @dataclass(frozen=True)
@@ -33,8 +42,9 @@ class Slot:
         return None if self.processors is None else len(self.processors)
 
     def variables(self) -> dict[str, str]:
-        """What a run's process needs to see these GPUs and no other; numbered as nvidia-smi does."""
-        return {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": ",".join(self.gpus) or "-1"}
+        """What a run's process needs to see these GPUs and no other, numbered as nvidia-smi does, and to start so many threads."""
+        threads = dict.fromkeys(THREAD_VARIABLES, str(self.threads)) if self.threads else {}
+        return threads | {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": ",".join(self.gpus) or "-1"}
 
     def lost(self) -> str | None:
         """Why a GPU of it cannot be used any more, in one line; None while all answer, and for the CPU."""
@@ -106,8 +116,8 @@ def _chosen(gpus: str | None) -> list[machine.Device]:
     asked = list(dict.fromkeys(part.strip() for part in gpus.split(",") if part.strip()))
     for name in asked:
         if name not in there:
-            known = f"this machine shows {', '.join(there)}" if there else "this machine shows none"
-            raise RosettaError(f"there is no GPU {name}: {known}; --gpus takes numbers such as 0,2, {ALL} or {NONE}")
+            shown = f"this machine shows {', '.join(there)}" if there else "this machine shows none"
+            raise RosettaError(f"there is no GPU {name}: {shown}; --gpus takes numbers such as 0,2, {ALL} or {NONE}")
     if not asked:
         raise RosettaError(f"--gpus takes numbers such as 0,2, {ALL} or {NONE}")
     return [there[name] for name in asked]

@@ -1,4 +1,4 @@
-"""Provisions the environments that kernels run in, with uv, from the pins below ``environments/``.
+"""Environments that kernels run in, made with uv from the pins below ``environments/``, for the CPU or for a GPU.
 
 One folder an environment: ``environment.toml`` (its Python, what it needs from the machine, its variables), ``requirements.in``
 (the packages), ``requirements.txt`` (their hashed lock) and, once made, ``.venv``. A build for GPUs has a pair of files
@@ -8,40 +8,83 @@ and a ``.venv-`` of its own name.
 import hashlib
 import json
 import os
+import platform
 import shlex
 import shutil
-from collections.abc import Iterable, Sequence
+import subprocess
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
+from importlib.metadata import distributions
 from pathlib import Path
+from typing import Annotated
 
-from filelock import FileLock, Timeout
+from filelock import Timeout
+from pydantic import Field
 
-from rosetta import files
+from rosetta import files, lock
 from rosetta.catalog import unknown
 from rosetta.errors import RosettaError, Unavailable
 from rosetta.files import Strict
 from rosetta.paths import ENVIRONMENTS, portable
 from rosetta.records import Gpu
-from rosetta.run import builds, installer, interpreters, inventory, machine
-from rosetta.run.builds import Build, PythonVersion
-from rosetta.run.installer import Tell, quiet
+from rosetta.run import machine, processes
 
+CPU = "cpu"  # the name of the build that every environment has
 # A gigabyte of packages, roughly: to download it at 200 Mbit/s, and to unpack and compile it on two cores
 DOWNLOAD_S, UNPACK_S = 40.0, 20.0
+TELL_S = 1.0  # how often an installation tells how long it has taken
 OLDEST_PYTHON_OF_UV = (3, 8)  # uv downloads CPython from here on; older ones must be on the machine
-ALWAYS = {
-    "NVIDIA_TF32_OVERRIDE": "0"
-}  # in every kernel: FP32 is FP32, also in libraries that have no switch of their own
+# In every kernel: FP32 is FP32, also in libraries that have no switch of their own
+ALWAYS = {"NVIDIA_TF32_OVERRIDE": "0"}
 LIBRARY_PATH = "LD_LIBRARY_PATH"
 CLEAR = ("--clear", "--force")  # also what is no environment yet: its making was cut short
 CPU_ONLY = ("UV_TORCH_BACKEND",)  # variables of the shell that ask uv for a build for the CPU
-NOT_CONTENT = {
-    "disk_gb",
-    "download_gb",
-    "builds",
-    "without_gpu",
-    "lock_flags",
-}  # of a recipe: fields that change no environment
+# Of a recipe: fields that change no environment
+NOT_CONTENT = {"disk_gb", "download_gb", "builds", "without_gpu", "lock_flags"}
+
+Tell = Callable[[str], None]  # takes one short line
+Version = Annotated[str, Field(pattern=r"^\d+(\.\d+)*$")]
+PythonVersion = Annotated[str, Field(pattern=r"^\d+\.\d+$")]  # "3.11"
+GpuCode = Annotated[str, Field(pattern=r"^\d+\.\d+(\+PTX)?$")]
+
+
+class Build(Strict):
+    """Packages that compute on NVIDIA's GPUs: a table of ``environment.toml``, with two requirement files of its name."""
+
+    cuda: Version  # of its libraries
+    driver: Version  # the oldest that it runs with
+    glibc: Version | None = None  # the oldest that it runs with, where that is newer than uv asks for
+    python: PythonVersion | None = None  # where it is another than the environment's
+    note: str | None = None  # what a table must say of its rows
+    disk_gb: float = 0.0  # as an environment's
+    download_gb: float = 0.0
+    post_install: str | None = None  # run by the build's interpreter after the packages
+    libraries: list[str] = []  # packages of NVIDIA's whose folders must be on the path of libraries: "cublas"
+    code: dict[str, list[GpuCode]]  # by module: the compute capabilities that it has code for
+    variables: dict[str, str] = {}  # of the kernel; {venv} is the build's virtual environment
+
+    def codes(self, imports: Iterable[str]) -> list[list[GpuCode]]:
+        """What it has for each module of these imports that it has code for, by its own name or its package's."""
+        packages = {module: module.partition(".")[0] for module in imports}
+        names = [module if module in self.code else package for module, package in packages.items()]
+        return [self.code[name] for name in names if name in self.code]
+
+    def obstacle(self, imports: Iterable[str], gpu: Gpu) -> str | None:
+        """Why it does not compute on a GPU for a notebook with these imports, in a few words."""
+        for codes in self.codes(imports):
+            if gpu.capability and not any(_runs_on(code, gpu.capability) for code in codes):
+                oldest = min((code.partition("+")[0] for code in codes), key=_numbers)
+                if _numbers(gpu.capability) < _numbers(oldest):
+                    return f"needs compute capability {oldest} or newer"
+                return f"has code for compute capability {', '.join(codes)} alone"
+        if _numbers(gpu.driver) < _numbers(self.driver):
+            return f"needs driver {self.driver} or newer"
+        libc, version = platform.libc_ver()
+        if self.glibc and libc == "glibc" and _numbers(version) < _numbers(self.glibc):
+            return f"needs glibc {self.glibc} or newer, and this system has {version}"
+        return None
 
 
 class Recipe(Strict):
@@ -62,6 +105,34 @@ class Recipe(Strict):
     variables_on: dict[str, dict[str, str]] = {}  # by the processor's vendor, as Linux names it
     variables_for: dict[str, dict[str, str]] = {}  # by a module that the notebook imports; {processors} is their number
     variables_on_gpu: dict[str, dict[str, str]] = {}  # by a module, where the run has a GPU
+
+    def covers_gpus(self, imports: Sequence[str]) -> bool:
+        """Whether it says what a GPU is to a notebook with these imports: a build has code for it, or why none has."""
+        return bool({module.partition(".")[0] for module in imports} & set(self.without_gpu)) or any(
+            build.codes(imports) for build in self.builds.values()
+        )
+
+    def choose_build(self, imports: Sequence[str], gpus: Iterable[Gpu]) -> str:
+        """The name of the first build that computes on all of these GPUs for a notebook with these imports.
+
+        Raises Unavailable, saying what each lacks.
+        """
+        serving = {name: build for name, build in self.builds.items() if build.codes(imports)}
+        if not serving:
+            packages = [module.partition(".")[0] for module in imports]
+            name = next((package for package in packages if package in self.without_gpu), packages[0])
+            why = f": {self.without_gpu[name]}" if name in self.without_gpu else ""
+            raise Unavailable(f"no build of {name} for a GPU{why}")
+        reasons: list[str] = []
+        for name, build in serving.items():
+            obstacles = [(gpu, reason) for gpu in gpus if (reason := build.obstacle(imports, gpu))]
+            if not obstacles:
+                return name
+            card, reason = obstacles[0]
+            reasons.append(f"{name} {reason}")
+        raise Unavailable(
+            f"no build for {card.name} (compute capability {card.capability}, driver {card.driver}): {'; '.join(reasons)}"
+        )
 
 
 @dataclass(frozen=True)
@@ -104,8 +175,7 @@ class Environment:
 
     @property
     def python(self) -> Path:
-        scripts = "Scripts/python.exe" if os.name == "nt" else "bin/python"
-        return self.venv / scripts
+        return self.venv / "bin" / "python"
 
     @property
     def stamp(self) -> Path:
@@ -129,18 +199,13 @@ class Environment:
 
     def for_gpus(self, imports: Sequence[str], gpus: Sequence[Gpu]) -> "Environment":
         """Its build that computes on these GPUs for a notebook with these imports; raises Unavailable where there is none."""
-        recipe = self.recipe
-        return replace(self, build=builds.choose(recipe.builds, recipe.without_gpu, imports, gpus))
+        return replace(self, build=self.recipe.choose_build(imports, gpus))
 
     @property
     def sources(self) -> list[Path]:
-        """The files beside the recipe that it is made from."""
-        return [file for file in (*self.requirements, self._post_install) if file]
-
-    @property
-    def _post_install(self) -> Path | None:
+        """The files beside the recipe that it is made from: the requirements, their lock, and a script that is run after them."""
         script = self.holds.post_install
-        return self.folder / script if script else None
+        return [*self.requirements, *([self.folder / script] if script else [])]
 
     def is_ready(self) -> bool:
         """Whether it is there, made from today's pins."""
@@ -158,17 +223,17 @@ class Environment:
 
     def obstacle(self) -> str | None:
         """Why it cannot be made on this machine, in one line; None where nothing stands in the way."""
-        if not installer.is_locked(*self.requirements):
+        asked, locked = map(files.text, self.requirements)
+        asks = any(line.partition("#")[0].strip() for line in asked.splitlines())
+        if asks and "==" not in locked:
             return f"environment {self.title} has packages that are not locked: run_all.py env {self._asked} --lock"
         missing = [program for program in self.recipe.needs if shutil.which(program) is None]
-        if os.name == "nt":  # a script cannot stand for a program there
-            missing += self._to_bring()
         if missing:
             return f"environment {self.name} needs {' and '.join(missing)} on this machine: install with the system's package manager"
         if os.pathsep in str(self.folder) and (self.recipe.brought or self.gpu_build and self.gpu_build.libraries):
             return f"environment {self.title} cannot work in a path with {os.pathsep!r}: move this checkout"
         version = self.python_version
-        if interpreters.find(version) is None and tuple(map(int, version.split("."))) < OLDEST_PYTHON_OF_UV:
+        if find_python(version) is None and tuple(map(int, version.split("."))) < OLDEST_PYTHON_OF_UV:
             return (
                 f"environment {self.name} needs Python {version}, which uv does not offer: install it with pyenv or conda, "
                 f"or name an interpreter with --python {self.name}=PATH"
@@ -184,50 +249,55 @@ class Environment:
 
         locked: whether the kernel has the packages of the lock, and not whatever an interpreter of the user's holds.
         """
-        found = ALWAYS | self.recipe.variables | self.recipe.variables_on.get(machine.vendor(), {})
+        values = ALWAYS | self.recipe.variables | self.recipe.variables_on.get(machine.vendor(), {})
         for module in imports:
-            found |= self.recipe.variables_for.get(module, {})
-            found |= self.recipe.variables_on_gpu.get(module, {}) if on_gpu else {}
+            values |= self.recipe.variables_for.get(module, {})
+            values |= self.recipe.variables_on_gpu.get(module, {}) if on_gpu else {}
         if locked:
-            found |= self.recipe.variables_of_lock
-            found |= self.gpu_build.variables if self.gpu_build else {}
+            values |= self.recipe.variables_of_lock
+            values |= self.gpu_build.variables if self.gpu_build else {}
         places = {"{folder}": self.folder, "{venv}": self.venv, "{processors}": len(machine.processors())}
         added = {}
-        for name, value in found.items():
+        for name, value in values.items():
             if name not in os.environ:
                 for place, text in places.items():
                     value = value.replace(place, str(text))
                 added[name] = value
         if locked and self.gpu_build and self.gpu_build.libraries:  # first, or those of another CUDA would be found
-            packages = self.venv / "lib" / f"python{self.python_version}" / "site-packages" / "nvidia"
-            folders = [str(packages / name / "lib") for name in self.gpu_build.libraries]
+            folders = [str(self._packages / "nvidia" / name / "lib") for name in self.gpu_build.libraries]
             added[LIBRARY_PATH] = os.pathsep.join([*folders, *filter(None, [os.environ.get(LIBRARY_PATH)])])
         if locked and self.recipe.brought:  # last, so that the machine's own programs come first
             added["PATH"] = os.pathsep.join((os.environ.get("PATH", os.defpath), str(self.python.parent)))
         return added
 
+    @property
+    def _packages(self) -> Path:
+        return self.venv / "lib" / f"python{self.python_version}" / "site-packages"
+
     def check_files(self) -> None:
-        """Raises RosettaError, which says what to do, where files that were installed are gone or cut short."""
-        lost = inventory.damaged(self.venv)
+        """Raises RosettaError, which says what to do, where files of packages are gone or shorter than the packages say."""
+        noted = [file for package in distributions(path=[str(self._packages)]) for file in package.files or ()]
+        lost = [file for file in noted if file.size and not _is_whole(file.locate(), file.size)]
         if lost:
+            first = os.path.relpath(lost[0].locate(), self.venv)
             raise RosettaError(
-                f"environment {self.title} has lost {lost[0]}{f' and {len(lost) - 1} more files' * (len(lost) > 1)} since it was "
+                f"environment {self.title} has lost {first}{f' and {len(lost) - 1} more files' * (len(lost) > 1)} since it was "
                 f"made: run_all.py env {self._asked} --again makes it anew"
             )
 
-    def provision(self, log: Path, tell: Tell = quiet, again: bool = False) -> None:
-        """Make the environment unless it is ready; the installers' output goes to the log, their progress to ``tell``.
+    def provision(self, log: Path, tell: Tell = lambda text: None, again: bool = False) -> None:
+        """Make the environment unless it is ready; the installers' output goes to the log, what they are at to ``tell``.
 
         again: also if it is ready. Raises Unavailable where the machine lacks something, RosettaError where a step fails.
         """
         if self.is_ready() and not again:
             return
-        lock = FileLock(self.folder / ".lock")
         try:
-            lock.acquire(timeout=0)
-        except Timeout:
-            tell(f"installing {self.title}: another run does it, waiting")
-            lock.acquire()
+            try:
+                held = lock.take(self.folder / ".lock")
+            except Timeout:
+                tell(f"installing {self.title}: another run does it, waiting")
+                held = lock.take(self.folder / ".lock", wait_s=-1)
         except OSError as error:
             why = f"cannot write {portable(str(self.folder))}: {error.strerror}"
             raise RosettaError(
@@ -239,9 +309,9 @@ class Environment:
             obstacle = self.obstacle()
             if obstacle:
                 raise Unavailable(obstacle)
-            self._make(log, lambda state: tell(f"installing {self.title}: {state}"), again)
+            self._make(log, tell, again)
         finally:
-            lock.release()
+            held.release()
 
     def _make(self, log: Path, tell: Tell, again: bool) -> None:
         """In its place, because scripts in it hold its path; what counts is the stamp, the first to go and the last to come."""
@@ -249,25 +319,23 @@ class Environment:
 
         uv, python, venv = find_uv_bin(), str(self.python), str(self.venv)
         version, brought = self.python_version, self._to_bring()
-        asked, lock = (file.name for file in self.requirements)
-        flags = [flag.replace("{lock}", lock) for flag in self.recipe.install_flags]
+        asked, locked, *scripts = self.sources
+        flags = [flag.replace("{lock}", locked.name) for flag in self.recipe.install_flags]
         # A file that was emptied may be emptied in uv's cache as well: it links the two
         install = [uv, "pip", "install", "--python", python, *flags, *["--refresh"] * again]
         steps = {
-            f"Python {version}": [uv, "venv", *CLEAR, "--python", str(interpreters.find(version) or version), venv],
-            "choosing packages": [*install, "-r", asked, *brought.values(), "-c", lock],
+            f"Python {version}": [uv, "venv", *CLEAR, "--python", str(find_python(version) or version), venv],
+            "packages": [*install, "-r", asked.name, *brought.values(), "-c", locked.name],
         }
-        if self._post_install:
-            steps[f"running {self._post_install.name}"] = [python, str(self._post_install)]
+        steps |= {f"running {script.name}": [python, str(script)] for script in scripts}
         log.parent.mkdir(parents=True, exist_ok=True)
         log.write_text("", encoding="utf-8")
-        installer.end_leftovers(self.folder)
+        processes.kill_tree(None, self._cookie)  # what an earlier runner's installation may still be at
         self.stamp.unlink(missing_ok=True)
         for title, step in steps.items():
-            tell(title)
-            if installer.run(step, self.folder, log, tell, without=CPU_ONLY if self.build else ()):
-                why = portable(installer.reason(log.read_text(encoding="utf-8", errors="replace")))
-                if step[1] == "venv" and interpreters.find(version) is None:
+            if self._run(title, step, log, tell):
+                why = portable(uv_error(log.read_text(encoding="utf-8", errors="replace")))
+                if step[1] == "venv" and find_python(version) is None:
                     raise Unavailable(
                         f"environment {self.title} needs Python {version}, which is not on this machine, and uv could not download it: "
                         f"install it with pyenv or conda ({why})"
@@ -280,14 +348,34 @@ class Environment:
             script.chmod(0o755)
         # Else the first run would compile what it imports, and every run where PYTHONDONTWRITEBYTECODE is set (containers).
         # It may fail: packages hold some files that are of another Python
-        tell("compiling")
-        installer.run([python, "-m", "compileall", "-q", "-j", "0", venv], self.folder, log)
-        inventory.write(self.venv)
+        self._run("compiling", [python, "-m", "compileall", "-q", "-j", "0", venv], log, tell)
         self.stamp.write_text(json.dumps({"fingerprint": self.fingerprint()}))
+
+    @property
+    def _cookie(self) -> str:
+        return f"install {self.folder}"
+
+    def _run(self, title: str, step: list[str], log: Path, tell: Tell) -> int:
+        """Run a step of an installation, append its output to the log, and tell how long it takes; its exit code."""
+        what, began = f"installing {self.title}: {title}", time.monotonic()
+        tell(what)
+        without = (*processes.FOREIGN_VARIABLES, *(CPU_ONLY if self.build else ()))
+        command = (processes.GUARD, str(self.folder), *step)
+        with log.open("a", encoding="utf-8") as file:
+            file.write("$ " + " ".join(step) + "\n")
+            file.flush()
+            # Not through a pipe: a build that outlives uv would hold its other end open
+            options = {"without": without, "stdout": file, "stderr": subprocess.STDOUT}
+            with processes.start(*command, cookie=self._cookie, **options) as process:
+                while True:
+                    try:
+                        return process.wait(TELL_S)
+                    except subprocess.TimeoutExpired:
+                        tell(f"{what}, {time.monotonic() - began:.0f} s")
 
 
 def load(name: str, build: str | None = None) -> Environment:
-    """Read an environment's recipe. build: a build for GPUs; that for the CPU when not given, or when it is ``builds.CPU``.
+    """Read an environment's recipe. build: a build for GPUs; that for the CPU when not given, or when it is ``CPU``.
 
     Raises RosettaError, which names the file that is missing or not valid.
     """
@@ -295,9 +383,9 @@ def load(name: str, build: str | None = None) -> Environment:
         raise unknown("environment", name, names())
     folder = ENVIRONMENTS / name
     recipe = files.load(Recipe, folder / "environment.toml")
-    if build not in (None, builds.CPU, *recipe.builds):
-        raise unknown(f"build of {name}", build, [*recipe.builds, builds.CPU])
-    loaded = Environment(name, folder, recipe, None if build == builds.CPU else build)
+    if build not in (None, CPU, *recipe.builds):
+        raise unknown(f"build of {name}", build, [*recipe.builds, CPU])
+    loaded = Environment(name, folder, recipe, None if build == CPU else build)
     script = loaded.holds.post_install
     if script and not (folder / script).is_file():
         raise RosettaError(f"environments/{name}/environment.toml is not valid: post_install: there is no {script}")
@@ -308,3 +396,73 @@ def load(name: str, build: str | None = None) -> Environment:
 
 def names() -> list[str]:
     return sorted(path.parent.name for path in ENVIRONMENTS.glob("*/environment.toml"))
+
+
+def _is_whole(file: Path, size: int) -> bool:
+    """Whether a file of a package has its bytes. uv writes the package's own description anew; Python compiles when it likes."""
+    if file.suffix == ".pyc" or file.parent.suffix == ".dist-info":
+        return True
+    return file.is_file() and file.stat().st_size >= size
+
+
+def uv_error(log: str) -> str:
+    """uv's error with its causes, or the last line of a script that failed, as one line."""
+    lines = [line.strip() for line in log.splitlines() if line.strip()]
+    first = next((number for number, line in enumerate(lines) if line.startswith(("error", "×"))), len(lines) - 1)
+    return " ".join(line.strip("×├─▶╰│ ") for line in lines[first:])[:400]
+
+
+def event(text: str) -> str:
+    """What matters of a line of progress where lines stay: that something is installed, not how far that is."""
+    return text.partition(": ")[0]
+
+
+def events(tell: Tell) -> Tell:
+    """A teller of lines that stay: each installation is one."""
+    last = ""
+
+    def tell_once(text: str) -> None:
+        nonlocal last
+        if event(text) != last:
+            last = event(text)
+            tell(last)
+
+    return tell_once
+
+
+@cache
+def find_python(version: str) -> Path | None:
+    """The path of a Python of that version ("3.6"), or None.
+
+    Looks in pyenv, then in conda's environments, then on PATH. Each candidate is run before it is believed:
+    pyenv's shims on PATH exit with an error unless their version is active.
+    """
+    for path in _candidates(version):
+        answer = processes.ask(path, "import sys; print('%d.%d' % sys.version_info[:2])", timeout_s=30)
+        if answer and answer.returncode == 0 and answer.stdout.strip() == version:
+            return path
+    return None
+
+
+def _candidates(version: str) -> Iterator[Path]:
+    name, home = f"python{version}", Path(os.path.expanduser("~"))
+    pyenv = Path(os.environ.get("PYENV_ROOT") or home / ".pyenv")
+    yield from sorted(pyenv.glob(f"versions/*/bin/{name}"), reverse=True)
+    # conda lists every environment that it has made in one file; the active one is in CONDA_PREFIX
+    listed, prefixes = home / ".conda" / "environments.txt", [os.environ.get("CONDA_PREFIX", "")]
+    if listed.is_file():
+        prefixes += listed.read_text(encoding="utf-8", errors="surrogateescape").split("\n")
+    yield from (Path(prefix) / "bin" / name for prefix in prefixes if prefix.strip())
+    folders = os.environ.get("PATH", "").split(os.pathsep)
+    yield from (file for folder in folders if (file := Path(folder) / name).is_file())
+
+
+def _runs_on(code: str, capability: str) -> bool:
+    """CUDA's rule: machine code runs on its capability and later ones of the same major number, PTX on all later ones."""
+    number, _, ptx = code.partition("+")
+    held, card = _numbers(number), _numbers(capability)
+    return held <= card and (bool(ptx) or held[0] == card[0])
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split(".") if part.isdigit())

@@ -1,9 +1,9 @@
-"""One run: a plan goes in, a record comes out, whatever the notebook does in between."""
+"""One run: ``execute`` takes a plan, and gives a record, whatever the notebook does in between."""
 
-import os
+import json
+import re
 import shutil
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -15,24 +15,35 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any, BinaryIO
 
-from common.record import PATTERN
+from pydantic import BaseModel, ValidationError
+
+from common.record import MIME, PATTERN
 from rosetta.errors import RosettaError, Unavailable
+from rosetta.files import reason
 from rosetta.identity import content
-from rosetta.paths import GIT, ROOT, from_root
+from rosetta.paths import GIT, from_root, portable
 from rosetta.plan import Plan
-from rosetta.records import Commit, Dataset, Notebook, Record, readable
-from rosetta.run.child import Job, sockets, told
-from rosetta.run.completion import Ending, complete
+from rosetta.records import Commit, Dataset, Gpu, Notebook, Point, Record, readable
 from rosetta.run.devices import Slot
-from rosetta.run.kernels import Kernels, thread_variables, write_kernelspec
-from rosetta.run.processes import COOKIE, kill_tree
+from rosetta.run.kernels import Kernels
+from rosetta.run.processes import Job, Outcome, ending, error_line, kill_tree, sockets, start
 from rosetta.run.telemetry import RunMeter
 
 PREFIX = "rosetta-"  # of a run's folder
 LINE = 64 * 1024  # bytes of a line that is read at once
 HEAD, TAIL = 2**20, 2**20  # bytes of the log that are kept: what came first, and what came last
 LONGEST_NOTE = 80  # characters
+HOSTS = ("cpu", "numpy")  # in a framework's name for the device that is none of its GPUs
+LEAST_GPU_MEMORY = 16 * 2**20  # bytes: a process that only opens a GPU takes more
+NO_RECORD = "the notebook ended without a record"
+COLOUR = re.compile(r"\x1b\[[\d;]*m")
+# A cell's own place in IPython's traceback: of IPython 8 and newer, and of the older ones, where an arrow shows the line
+PLACE = re.compile(
+    r"^(?:Cell In ?\[\d+\], line |(?:<ipython-input-.*> in <module>|Input In ?\[\d+\], in <.*)\n(?:.*\n)*?-+> )(\d+)\b(?!, in)",
+    re.MULTILINE,
+)
 
 
 @dataclass(frozen=True)
@@ -64,156 +75,81 @@ class Run:
     def log(self) -> Path:
         return self.folder / "run.log"
 
+    def end(self, status: str, error: str | None) -> "Run":
+        self.record.status, self.record.error = status, error
+        return self
+
     def close(self) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
+@dataclass(frozen=True)
+class Ending:
+    """How a run's process ended. last_line: the last line that it printed."""
+
+    timed_out: bool
+    code: int
+    last_line: str
+
+
+class Payload(BaseModel):
+    """What a notebook hands over (``common.record.emit``); ``metrics`` are those of the task's kind."""
+
+    metrics: dict[str, Any]
+    points: list[Point] = []
+    device: str | None = None
+    versions: dict[str, str] = {}
+    cuda: dict[str, str] = {}
+    thread_pools: dict[str, int] = {}
+    dataset: Dataset | None = None
+
+
 def execute(plan: Plan, slot: Slot, kernels: Kernels, watch: Watcher, folder: Path | None = None) -> Run:
-    """Run one notebook in a child process of its own and describe what came of it.
+    """Run one notebook in a child process of its own and describe what came of it. Who asked for the run keeps it.
 
     folder: where the run's own folder is made, the system's temporary folder when not given.
     Never raises for what the notebook, its kernel, its environment, the disk or this project's own code do: that is the
     record's status and error, and the log ends with the trace.
     """
     run = Run(blank(plan, slot, kernels), new_folder(folder))
+    record = run.record
     try:
-        _execute(run, plan, slot, kernels, watch)
-        run.record = readable(run.record)
+        # Prepare
+        if plan.refused:
+            return run.end("failed", plan.refused)
+        watch(Progress("preparing"))
+        try:
+            kernel = kernels.get(
+                plan.row, run.log, lambda text: watch(Progress("preparing", note=text)), slot.machine.gpus
+            )
+        except RosettaError as error:
+            return run.end("skipped" if isinstance(error, Unavailable) else "failed", str(error))
+        record.build = kernel.build
+        variables = kernel.variables | slot.variables() | plan.variables
+        variables |= {"IPYTHONDIR": str(run.folder / "ipython")}
+        # Run
+        watch(Progress("starting"))
+        started, clock = time.monotonic(), time.time() - time.monotonic()
+        job = Job(from_root(plan.row.notebook), plan.injected, str(kernel.python), variables, slot.processors, clock)
+        job.write(run.folder)
+        ended, meter = run_process(run, plan, slot, watch)
+        # Collect
+        record.metrics.wall_s = round(time.monotonic() - started, 3)
+        record.telemetry = meter.fill(record.metrics)
+        wrong, stopped_in = collect(run, plan, meter.marked_j, datetime.fromtimestamp(clock + started, UTC))
+        # Judge
+        run.end(*judge(record, plan, ended, Outcome.read(run.folder), wrong, stopped_in))
+        run.record = readable(record)
         return run
     except Exception as error:
         with suppress(OSError), run.log.open("a", encoding="utf-8", errors="replace") as log:
             traceback.print_exc(file=log)
         run.record = blank(plan, slot, kernels)
-        return _ended(run, "failed", f"the runner could not go on: {_said(error)}")
+        why = isinstance(error, OSError) and error.strerror or error_line(type(error).__name__, error)
+        return run.end("failed", f"the runner could not go on: {why}")
     except BaseException:  # the user interrupts: nobody will close the run
         run.close()
         raise
-
-
-def _said(error: Exception) -> str:
-    return error.strerror if isinstance(error, OSError) and error.strerror else told(type(error).__name__, error)
-
-
-def not_run(plan: Plan, slot: Slot, kernels: Kernels, status: str, error: str) -> Run:
-    """The record of a run that never started, in a folder of its own like any other."""
-    return _ended(Run(blank(plan, slot, kernels), new_folder(None)), status, error)
-
-
-def new_folder(parent: Path | None) -> Path:
-    """A new folder for a run, in the system's temporary one where the parent cannot be written.
-
-    On disks too full for one, a path where nothing is, as if all its files were missing.
-    """
-    for place in (parent, None):
-        with suppress(OSError):
-            return Path(tempfile.mkdtemp(prefix=PREFIX, dir=place))
-    return Path(parent or tempfile.gettempdir(), PREFIX + uuid.uuid4().hex)
-
-
-def _execute(run: Run, plan: Plan, slot: Slot, kernels: Kernels, watch: Watcher) -> Run:
-    if plan.refused:
-        return _ended(run, "failed", plan.refused)
-    folder = run.folder
-    watch(Progress("preparing"))
-    try:
-        kernel = kernels.get(
-            plan.row,
-            folder / "run.log",
-            tell=lambda text: watch(Progress("preparing", note=text)),
-            gpus=slot.machine.gpus,
-        )
-    except Unavailable as reason:
-        return _ended(run, "skipped", str(reason))
-    except RosettaError as reason:
-        return _ended(run, "failed", str(reason))
-    run.record.build = kernel.build
-    variables = thread_variables(slot.threads) | slot.variables() | plan.variables
-    variables |= {"IPYTHONDIR": str(folder / "ipython")}
-    write_kernelspec(folder, kernel, variables)
-    watch(Progress("starting"))
-    started, clock = time.monotonic(), time.time() - time.monotonic()
-    Job(from_root(plan.row.notebook), plan.injected, slot.processors, clock).write(folder)
-    how, telemetry = _supervise(run, plan, slot, watch)
-    run.record.metrics.wall_s = round(time.monotonic() - started, 3)
-    run.record.telemetry = telemetry.fill(run.record.metrics)
-    complete(run.record, plan, folder, run.executed, how, datetime.fromtimestamp(clock + started, UTC))
-    return run
-
-
-def _supervise(run: Run, plan: Plan, slot: Slot, watch: Watcher) -> tuple[Ending, RunMeter]:
-    """Start the child, follow it to its end, and leave no process of it behind."""
-    cookie = str(run.folder.resolve())
-    env = os.environ | {COOKIE: cookie, "PYDEVD_DISABLE_FILE_VALIDATION": "1"}
-    env.pop("VIRTUAL_ENV", None)  # it would leak into the kernel
-    sockets(run.folder).mkdir(mode=0o700)
-    child = subprocess.Popen(
-        [sys.executable, "-m", "rosetta.run.child", str(run.folder)],
-        cwd=ROOT,
-        env=env,
-        start_new_session=True,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-    )
-    telemetry = RunMeter(child.pid, slot.gpus if slot.alone else ())
-
-    def follow(progress: Progress) -> None:
-        telemetry.mark()
-        watch(progress)
-
-    output = Output(child.stdout, run.log, follow)
-    timed_out = False
-    try:
-        with telemetry:
-            output.reader.start()
-            try:
-                child.wait(plan.timeout_s)
-            except subprocess.TimeoutExpired:
-                timed_out = True
-    finally:  # also when the user interrupts
-        kill_tree(child.pid, cookie, telemetry.seen)
-        child.wait()
-        child.stdin.close()
-        shutil.rmtree(sockets(run.folder), ignore_errors=True)
-        output.reader.join(timeout=5)
-    return Ending(timed_out, child.returncode, output.last, telemetry.marked_j), telemetry
-
-
-class Output:
-    """What a run's process prints: copied to the log, and each epoch line reported. Of a very long log the middle is left out."""
-
-    def __init__(self, stream, log: Path, told: Watcher):
-        self.last = ""  # line that says something
-        self._stream, self._log, self._told = stream, log, told
-        self.reader = threading.Thread(target=self._follow, daemon=True)
-
-    def _follow(self) -> None:
-        """To the end whatever comes: a process whose output nobody reads would stop."""
-        head, tail, middle, size = 0, deque(), 0, 0  # bytes written, lines kept for the end, bytes left out and kept
-        while line := self._stream.readline(LINE):
-            self._tell(line.decode(errors="replace").strip())
-            if head < HEAD:
-                head += len(line)
-                self._write(line)
-                continue
-            tail.append(line)
-            size += len(line)
-            while size > TAIL:
-                middle, size = middle + len(tail[0]), size - len(tail.popleft())
-        if middle:
-            self._write(f"\n[{middle:,} bytes of the run's output are left out here]\n".encode())
-        self._write(b"".join(tail))
-
-    def _tell(self, text: str) -> None:
-        self.last = text or self.last
-        if part := PATTERN.search(text):
-            note = part["note"][:LONGEST_NOTE]
-            with suppress(Exception):  # the run does not depend on who watches it
-                self._told(Progress("running", part["what"], int(part["done"]), int(part["of"]), note))
-
-    def _write(self, line: bytes) -> None:
-        with suppress(OSError), self._log.open("ab") as file:  # a full disk: the run need not end with its log
-            file.write(line)
 
 
 def blank(plan: Plan, slot: Slot, kernels: Kernels) -> Record:
@@ -242,21 +178,231 @@ def blank(plan: Plan, slot: Slot, kernels: Kernels) -> Record:
     )
 
 
-def _ended(run: Run, status: str, error: str | None) -> Run:
-    run.record.status, run.record.error = status, error
-    return run
-
-
 def commit() -> Commit:
     """The commit that is checked out, and whether the code differs from it; what runs write is not looked at."""
+    asked = {
+        "id": ["rev-parse", "HEAD"],
+        "dirty": ["status", "--porcelain", "--untracked-files=no", "--", ".", ":!results", ":!results.md"],
+    }
     try:
-        commit = subprocess.run([*GIT, "rev-parse", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
-        changed = subprocess.run(
-            [*GIT, "status", "--porcelain", "--untracked-files=no", "--", ".", ":!results", ":!results.md"],
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
+        said = {
+            name: subprocess.run([*GIT, *command], capture_output=True, text=True, check=True).stdout.strip()
+            for name, command in asked.items()
+        }
     except (OSError, subprocess.CalledProcessError):
         return Commit()
-    return Commit(id=commit, dirty=bool(changed))
+    return Commit(id=said["id"], dirty=bool(said["dirty"]))
+
+
+def new_folder(parent: Path | None) -> Path:
+    """A new folder for a run, in the system's temporary one where the parent cannot be written.
+
+    On disks too full for one, a path where nothing is, as if all its files were missing.
+    """
+    for place in (parent, None):
+        with suppress(OSError):
+            return Path(tempfile.mkdtemp(prefix=PREFIX, dir=place))
+    return Path(parent or tempfile.gettempdir(), PREFIX + uuid.uuid4().hex)
+
+
+def not_run(plan: Plan, slot: Slot, kernels: Kernels, status: str, error: str) -> Run:
+    """A run that never started, with a record and a folder like any other."""
+    return Run(blank(plan, slot, kernels), new_folder(None)).end(status, error)
+
+
+def run_process(run: Run, plan: Plan, slot: Slot, watch: Watcher) -> tuple[Ending, RunMeter]:
+    """Start the process that executes the run's job, follow it to its end, and leave no process of it behind."""
+    sockets(run.folder).mkdir(mode=0o700)
+    timed_out, cookie, variables = False, str(run.folder.resolve()), {"PYDEVD_DISABLE_FILE_VALIDATION": "1"}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    try:
+        with start("rosetta.run.child", str(run.folder), cookie=cookie, variables=variables, **pipes) as process:
+            meter = RunMeter(process.pid, slot.gpus if slot.alone else ())
+            output = Output(process.stdout, run.log, meter, watch)
+            try:
+                with meter:
+                    output.start()
+                    process.wait(plan.timeout_s)
+            except subprocess.TimeoutExpired:
+                timed_out = True
+            finally:
+                kill_tree(process.pid, cookie, meter.seen)
+    finally:
+        shutil.rmtree(sockets(run.folder), ignore_errors=True)
+    output.join(timeout=5)
+    return Ending(timed_out, process.returncode, output.last_line), meter
+
+
+class Output(threading.Thread):
+    """What a run's process prints: copied to the log, and each epoch line told. Of a very long log the middle is left out."""
+
+    def __init__(self, stream: BinaryIO, log: Path, meter: RunMeter, watch: Watcher):
+        super().__init__(daemon=True)
+        self.last_line = ""  # that says something
+        self._stream, self._log, self._meter, self._watch = stream, log, meter, watch
+
+    def run(self) -> None:
+        """To the end whatever comes: a process whose output nobody reads would stop."""
+        head, tail, left_out, size = 0, deque(), 0, 0  # bytes written, lines kept for the end, bytes left out and kept
+        while line := self._stream.readline(LINE):
+            self._tell(line.decode(errors="replace").strip())
+            if head < HEAD:
+                head += len(line)
+                self._write(line)
+                continue
+            tail.append(line)
+            size += len(line)
+            while size > TAIL:
+                left_out, size = left_out + len(tail[0]), size - len(tail.popleft())
+        if left_out:
+            self._write(f"\n[{left_out:,} bytes of the run's output are left out here]\n".encode())
+        self._write(b"".join(tail))
+
+    def _tell(self, text: str) -> None:
+        self.last_line = text or self.last_line
+        if part := PATTERN.search(text):
+            note = part["note"][:LONGEST_NOTE]
+            with suppress(Exception):  # the run does not depend on who watches it
+                self._meter.mark()
+                self._watch(Progress("running", part["what"], int(part["done"]), int(part["of"]), note))
+
+    def _write(self, line: bytes) -> None:
+        with suppress(OSError), self._log.open("ab") as file:  # a full disk: the run need not end with its log
+            file.write(line)
+
+
+def collect(run: Run, plan: Plan, marked_j: float | None, launched: datetime) -> tuple[str | None, str | None]:
+    """Move what the executed notebook holds into the record, and take this machine's paths out of it.
+
+    marked_j: joules between the first and the last epoch line. Returns what of it is not as it must be, and the cell in which
+    it stopped; each None where there is nothing to tell.
+    """
+    record, kind = run.record, plan.kind
+    try:
+        notebook = ExecutedNotebook(run.executed)
+    except (OSError, ValueError, KeyError):  # the child ended before or while it wrote
+        return NO_RECORD, None
+    make_portable(run.executed)
+    measured = record.metrics.model_dump(exclude_unset=True, exclude_none=True) | notebook.seconds(kind.timed)
+    record.metrics, wrong = kind.metrics.model_validate(measured), None
+    payload, began = notebook.payload(), notebook.began()
+    if payload is None:
+        wrong = NO_RECORD
+    else:
+        try:
+            facts = Payload.model_validate(payload)
+            record.metrics = kind.metrics.model_validate(facts.metrics | measured)
+            record.device, record.versions, record.cuda = facts.device, facts.versions, facts.cuda
+            record.thread_pools, record.points = facts.thread_pools, facts.points
+            record.dataset = facts.dataset or record.dataset
+            kind.complete(record.metrics, record.params, marked_j)
+        except ValidationError as error:
+            wrong = f"the notebook's record is not one of kind {kind.name}: {reason(error)}"
+    record.metrics.start_s = round((began - launched).total_seconds(), 4) if began else None
+    return wrong, notebook.stopped_in()
+
+
+def judge(
+    record: Record, plan: Plan, ended: Ending, outcome: Outcome | None, wrong: str | None, stopped_in: str | None
+) -> tuple[str, str | None]:
+    """Status and error of a run. outcome: as its process has told it, if it could."""
+    if ended.timed_out:
+        return "timeout", f"stopped after {plan.timeout_s:g} s, its limit (--timeout sets another)"
+    if outcome is None:
+        said = f" ({portable(ended.last_line)[:200]})" if ended.last_line and ended.code >= 0 else ""  # not if killed
+        return "crashed", f"the run's process ended: {ending(ended.code)}{said}"
+    if outcome.status != "ok":
+        where = f" (in the cell {stopped_in})" if stopped_in else ""
+        return outcome.status, (outcome.error or "no message") + where
+    if wrong:
+        return "failed", wrong
+    differing = [
+        f"{name} is {_text(getattr(record.metrics, name))}, expected {_text(value)}"
+        for name, value in plan.expected.items()
+        if getattr(record.metrics, name) != value
+    ]
+    if differing:
+        return "failed", "not the network of this task: " + "; ".join(differing)
+    elsewhere = on_the_cpu(record.machine.gpus, record.device, record.metrics.peak_gpu_memory)
+    if elsewhere:
+        return "failed", f"computed on the CPU: {elsewhere}"
+    trouble = plan.kind.trouble(record.metrics, record.params)
+    return (trouble.status, trouble.error) if trouble else ("ok", None)
+
+
+def on_the_cpu(gpus: list[Gpu], device: str | None, memory: int | None) -> str | None:
+    """What shows that a run which had GPUs did not compute on them. memory: by how much what is in use there grew, in bytes."""
+    if not gpus:
+        return None
+    if any(name in (device or "").lower() for name in HOSTS):
+        return f"its device is {device}"
+    if memory is not None and memory < LEAST_GPU_MEMORY:
+        return f"the GPU's memory was never used (device: {device or 'not told'})"
+    return None
+
+
+def _text(value: Any) -> str:
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+class ExecutedNotebook:
+    """What an executed notebook holds: its record output, seconds of each cell, where it stopped."""
+
+    def __init__(self, file: Path):
+        cells = json.loads(file.read_text(encoding="utf-8"))["cells"]
+        self.cells = [cell for cell in cells if cell["cell_type"] == "code"]
+
+    def payload(self) -> Any:
+        """What the notebook handed over as its record; None when it did not get that far."""
+        outputs = [output.get("data", {}) for cell in self.cells for output in cell["outputs"]]
+        return next((data[MIME] for data in reversed(outputs) if MIME in data), None)
+
+    def seconds(self, fields: dict[str, str]) -> dict[str, float]:
+        """Seconds of the cells, added up: fields maps roles to the names they are added up under."""
+        sums: dict[str, float] = {}
+        for cell in self.cells:
+            field, duration = fields.get(_role(cell)), _papermill(cell, "duration")
+            if field and duration is not None:
+                sums[field] = round(sums.get(field, 0.0) + duration, 4)
+        return sums
+
+    def began(self) -> datetime | None:
+        """When the kernel took the first cell."""
+        times = [_papermill(cell, "start_time") for cell in self.cells]
+        return min((datetime.fromisoformat(time) for time in times if time), default=None)
+
+    def stopped_in(self) -> str | None:
+        """The cell that raised, or that never got its reply because the kernel ended: its role, and the line if there is one."""
+        for cell in self.cells:
+            replied = "shell.execute_reply" in cell["metadata"].get("execution", {})
+            if _papermill(cell, "start_time") and not replied or _papermill(cell, "exception"):
+                errors = [output["traceback"] for output in cell["outputs"] if output["output_type"] == "error"]
+                line = PLACE.search(COLOUR.sub("", "\n".join(errors[0]))) if errors else None
+                return f"{_role(cell)}, line {line[1]}" if _role(cell) and line else _role(cell)
+        return None
+
+
+def _role(cell: dict[str, Any]) -> str | None:
+    return next(iter(cell["metadata"].get("tags", [])), None)
+
+
+def _papermill(cell: dict[str, Any], field: str) -> Any:
+    """What papermill says of a cell."""
+    return cell["metadata"].get("papermill", {}).get(field)
+
+
+def make_portable(file: Path) -> None:
+    """Take the paths of this machine out of an executed notebook."""
+    notebook = _portable(json.loads(file.read_text(encoding="utf-8")))
+    for name in ("input_path", "output_path"):
+        notebook["metadata"].get("papermill", {}).pop(name, None)
+    file.write_text(json.dumps(notebook, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def _portable(part: Any) -> Any:
+    """A part of a notebook, each of its texts as it reads: in JSON, an escaped character may stand before a path."""
+    if isinstance(part, dict):
+        return {name: _portable(value) for name, value in part.items()}
+    if isinstance(part, list):
+        return [_portable(value) for value in part]
+    return portable(part) if isinstance(part, str) else part

@@ -12,25 +12,13 @@ from rosetta.catalog import Row
 from rosetta.errors import RosettaError, Unavailable
 from rosetta.options import assignments
 from rosetta.records import Gpu
-from rosetta.run import environments, interpreters
-from rosetta.run.builds import CPU
-from rosetta.run.child import KERNEL_NAME
-from rosetta.run.environments import Environment
-from rosetta.run.installer import Tell, quiet
+from rosetta.run import environments, processes
+from rosetta.run.environments import CPU, Environment, Tell
 
 ALL = "all"
 STARTED = "rosetta: Python has started"  # printed by an interpreter that is asked
 ANSWER_S = 60  # within which an interpreter must say whether it has ipykernel
 IMPORT_S = 300  # and import a framework: many take minutes from a network file system's first reading
-# Read by OpenMP, MKL, OpenBLAS, NumExpr and TensorFlow; XLA follows the processors that the process may use
-THREAD_VARIABLES = (
-    "OMP_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "NUMEXPR_NUM_THREADS",
-    "TF_NUM_INTRAOP_THREADS",
-    "TF_NUM_INTEROP_THREADS",
-)
 
 
 @dataclass(frozen=True)
@@ -43,16 +31,18 @@ class Kernel:
 
 
 class Kernels:
-    """Chooses the kernel of each row; ``given`` maps environments (or "all") to interpreters of the user's.
+    """Chooses the kernel of each row; ``interpreters`` maps environments (or "all") to interpreters of the user's.
 
     builds: by environment, the build that the user asks for in place of the one that fits.
     here: whether those interpreters are on this machine, and so can be checked; not where the runs go to a cluster.
     """
 
-    def __init__(self, given: dict[str, Path] | None = None, builds: dict[str, str] | None = None, here: bool = True):
-        self.given, self.builds = given or {}, builds or {}
+    def __init__(
+        self, interpreters: dict[str, Path] | None = None, builds: dict[str, str] | None = None, here: bool = True
+    ):
+        self.interpreters, self.builds = interpreters or {}, builds or {}
         self._lacking: dict[str, Unavailable] = {}  # environments that could not be had here, with the reason
-        for name, python in self.given.items():
+        for name, python in self.interpreters.items():
             if name != ALL:
                 environments.load(name)
             if here:
@@ -62,7 +52,7 @@ class Kernels:
 
     def interpreter(self, environment: str) -> Path | None:
         """The user's own interpreter for an environment, if one was given."""
-        return self.given.get(environment, self.given.get(ALL))
+        return self.interpreters.get(environment, self.interpreters.get(ALL))
 
     def environment(self, row: Row, gpus: Sequence[Gpu] = ()) -> Environment:
         """The environment that a row gets on these GPUs, in the build that was asked for or fits. Raises Unavailable."""
@@ -107,7 +97,7 @@ class Kernels:
             return str(reason)
         return f"build {loaded.build}: {loaded.state()}" if loaded.build else loaded.state()
 
-    def get(self, row: Row, log: Path, tell: Tell = quiet, gpus: Sequence[Gpu] = ()) -> Kernel:
+    def get(self, row: Row, log: Path, tell: Tell = lambda text: None, gpus: Sequence[Gpu] = ()) -> Kernel:
         """The kernel for a row that is to run on these GPUs; provisions the environment where it must, and tells how far it is.
 
         Raises Unavailable, also where no build computes on a GPU, or RosettaError.
@@ -129,20 +119,18 @@ class Kernels:
                 self._lacking[loaded.title] = reason
                 raise
             # A provisioned environment holds all it needs: what the user's shell adds to Python stays out
-            own = {"PYTHONPATH": "", "PYTHONNOUSERSITE": "1"}
+            isolation = {"PYTHONPATH": "", "PYTHONNOUSERSITE": "1"}
             python = loaded.python
         else:
             _check_imports(python, row.imports, tuple(row.variables.items()))
-            loaded, own = environments.load(row.environment), {}
-        variables = loaded.variables(row.imports, locked=bool(own), on_gpu=bool(gpus)) | own | row.variables
+            loaded, isolation = environments.load(row.environment), {}
+        variables = loaded.variables(row.imports, locked=bool(isolation), on_gpu=bool(gpus)) | isolation | row.variables
         left_out = {name for name, value in row.variables.items() if not value}
         return Kernel(python, {name: value for name, value in variables.items() if name not in left_out}, loaded.build)
 
 
-def write_kernelspec(
-    folder: Path, kernel: Kernel, variables: dict[str, str], name: str = KERNEL_NAME, title: str = KERNEL_NAME
-) -> None:
-    """A kernelspec below ``folder``, where its starter must look; ``variables`` come on top of the kernel's own."""
+def write_kernelspec(folder: Path, kernel: Kernel, variables: dict[str, str], name: str, title: str) -> None:
+    """A kernelspec for Jupyter below ``folder``; ``variables`` come on top of the kernel's own."""
     spec = folder / "kernels" / name
     spec.mkdir(parents=True)
     argv = [str(kernel.python), "-m", "ipykernel_launcher", "-f", "{connection_file}"]
@@ -153,19 +141,15 @@ def write_kernelspec(
 def chosen(python: list[str], build: list[str], here: bool = True) -> Kernels:
     """As ``--python ENV=PATH`` and ``--build ENV=NAME`` say. Raises RosettaError for what is none, or not there."""
     paths = assignments("--python", python, f"ENVIRONMENT=PATH or {ALL}=PATH")
-    given = {name: Path(os.path.expanduser(path)).absolute() for name, path in paths.items()}
-    return Kernels(given, assignments("--build", build, "ENVIRONMENT=NAME"), here)
-
-
-def thread_variables(threads: int | None) -> dict[str, str]:
-    return {} if threads is None else dict.fromkeys(THREAD_VARIABLES, str(threads))
+    interpreters = {name: Path(os.path.expanduser(path)).absolute() for name, path in paths.items()}
+    return Kernels(interpreters, assignments("--build", build, "ENVIRONMENT=NAME"), here)
 
 
 @cache
 def _check_interpreter(name: str, python: Path) -> None:
     if not python.is_file():
         raise RosettaError(f"--python {name}: there is no {python}")
-    done = interpreters.ask(python, f"print('{STARTED}', flush=True); import ipykernel", ANSWER_S)
+    done = processes.ask(python, f"print('{STARTED}', flush=True); import ipykernel", ANSWER_S)
     if done is None:
         raise RosettaError(f"--python {name}: {python} gave no answer within {ANSWER_S} s: name another interpreter")
     if STARTED not in done.stdout:
@@ -181,7 +165,7 @@ def _check_imports(python: Path, imports: tuple[str, ...], variables: tuple[tupl
     """Raises Unavailable where the interpreter cannot import a row's modules: really imports them, because an installed
     framework may be broken."""
     code = "; ".join(f"import {name}" for name in imports)
-    done = interpreters.ask(python, code, IMPORT_S, dict(variables))
+    done = processes.ask(python, code, IMPORT_S, dict(variables))
     if done is None:
         raise Unavailable(f"the given interpreter did not finish importing {', '.join(imports)} within {IMPORT_S} s")
     if done.returncode:

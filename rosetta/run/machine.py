@@ -1,4 +1,4 @@
-"""What this machine is, read from it: processor, memory, system, and GPUs through NVML."""
+"""What this machine is, read from it: processor, memory, system, and GPUs through NVML; what is known of NVIDIA's cards."""
 
 import os
 import platform
@@ -9,12 +9,18 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Annotated
 
 import psutil
 import pynvml
+from pydantic import Field
 
+from rosetta import files
+from rosetta.files import Count, Strict
+from rosetta.paths import ENVIRONMENTS
 from rosetta.records import Gpu, Machine
 
+CARDS = ENVIRONMENTS / "cards.toml"  # NVIDIA's cards, by the names that NVML gives them
 NAME_VARIABLE = "ROSETTA_MACHINE"
 
 
@@ -37,18 +43,13 @@ def describe(devices: Sequence[Device] = ()) -> Machine:
     gpus = " ".join(f"{number}x {model}" if number > 1 else model for model, number in models.items())
     name = os.environ.get(NAME_VARIABLE) or gpus or f"{processor} {cores} cores"
     return Machine(
-        name=slug(name),
+        name=re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "machine",  # of folders
         cpu=processor,
         cores=cores,
         memory=psutil.virtual_memory().total,
         os=system(),
         gpus=[device.gpu for device in devices],
     )
-
-
-def slug(text: str) -> str:
-    """A text as a folder name: lower case letters, digits and hyphens."""
-    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "machine"
 
 
 def cpu() -> str:
@@ -66,10 +67,10 @@ def vendor() -> str:
 @cache
 def _cpuinfo(field: str) -> str:
     try:
-        found = re.search(rf"^{field}\s*:\s*(.+)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+        line = re.search(rf"^{field}\s*:\s*(.+)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
     except OSError:
-        found = None
-    return found.group(1).strip() if found else ""
+        line = None
+    return line[1].strip() if line else ""
 
 
 def processors() -> list[int]:
@@ -104,16 +105,24 @@ def nvml():
 
 def devices() -> list[Device]:
     """The NVIDIA GPUs that a child process would see and that answer, in order; none where there is no driver."""
-    found: list[Device] = []
+    answering: list[Device] = []
     with nvml() as there:
         if not there:
-            return found
+            return answering
         driver, number = pynvml.nvmlSystemGetDriverVersion(), pynvml.nvmlSystemGetCudaDriverVersion()
-        cuda = f"{number // 1000}.{number % 1000 // 10}"
-        for name in _visible():
+        about = {"driver": driver, "cuda": f"{number // 1000}.{number % 1000 // 10}"}
+        visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+        names = map(str, range(pynvml.nvmlDeviceGetCount())) if visible is None else map(str.strip, visible.split(","))
+        for name in names:
+            if name in ("", "-1"):
+                continue
             with suppress(pynvml.NVMLError):  # it has fallen off the bus: nothing can run there
-                found.append(Device(name, _describe(handle(name), driver, cuda)))
-    return found
+                gpu = handle(name)
+                memory = pynvml.nvmlDeviceGetMemoryInfo(gpu).total
+                capability = "{}.{}".format(*pynvml.nvmlDeviceGetCudaComputeCapability(gpu))
+                model = pynvml.nvmlDeviceGetName(gpu)
+                answering.append(Device(name, Gpu(name=model, memory=memory, capability=capability, **about)))
+    return answering
 
 
 def cards() -> list[Gpu]:
@@ -143,16 +152,28 @@ def trouble(name: str) -> str | None:
     return None
 
 
-def _describe(gpu, driver: str, cuda: str) -> Gpu:
-    memory = pynvml.nvmlDeviceGetMemoryInfo(gpu).total
-    major, minor = pynvml.nvmlDeviceGetCudaComputeCapability(gpu)
-    name = pynvml.nvmlDeviceGetName(gpu)
-    return Gpu(name=name, memory=memory, driver=driver, cuda=cuda, capability=f"{major}.{minor}")
+class Card(Strict):
+    """What is known of a model."""
+
+    name: str
+    capability: str
+    memory_gib: Count
+    peak_fp32: Annotated[float, Field(gt=0, le=1e15)]  # 10^12 operations a second, without tensor cores
+    drivers: list[str]  # that a box with it may have
+
+    def gpus(self) -> list[Gpu]:
+        """As NVML would tell of it, one with each driver."""
+        about = {"name": self.name, "memory": self.memory_gib * 2**30, "cuda": "", "capability": self.capability}
+        return [Gpu(driver=driver, **about) for driver in self.drivers]
 
 
-def _visible() -> list[str]:
-    """What CUDA_VISIBLE_DEVICES leaves of the GPUs that NVML counts."""
-    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
-    if visible is None:
-        return [str(index) for index in range(pynvml.nvmlDeviceGetCount())]
-    return [part.strip() for part in visible.split(",") if part.strip() and part.strip() != "-1"]
+class Cards(Strict):
+    """The file."""
+
+    cards: list[Card]
+
+
+@cache
+def card_facts() -> dict[str, Card]:
+    """What is known of NVIDIA's cards, by name; none where the file is not there, for a batch must not end for the want of it."""
+    return {card.name: card for card in files.load(Cards, CARDS, missing=Cards(cards=[])).cards}

@@ -1,51 +1,147 @@
-"""Child processes: a whole tree of them, and leaving none behind."""
+"""Starts processes and leaves none behind, also where the runner is killed; what a run's process is told and answers.
 
-import contextlib
+Whatever the runner starts, it starts as a module of this project, whose standard input is a pipe from the runner. When the pipe
+ends, the runner is gone, and the module ends itself and all that it has started. ``rosetta.run.child`` is the module of a run.
+This one is that of any other command: ``python -m rosetta.run.processes FOLDER COMMAND...``.
+"""
+
 import ctypes
-import hashlib
+import json
 import os
+import signal
+import subprocess
 import sys
+import tempfile
 import threading
-from collections.abc import Iterable
+import uuid
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Self
 
 import psutil
 
-COOKIE = "ROSETTA_RUN"  # set for a run's child, inherited by all that it starts: the run's folder
+from rosetta.paths import ROOT, portable
+
+GUARD = "rosetta.run.processes"  # the module that starts a command of others
+COOKIE = "ROSETTA_RUN"  # set for a process that is started, inherited by all that it starts: a run's folder, say
+# Of the runner's own environment: they must not leak into others
+FOREIGN_VARIABLES = ("VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME", "UV_PROJECT_ENVIRONMENT", "CONDA_PREFIX")
 PR_SET_CHILD_SUBREAPER = 36  # of Linux' prctl
+NOT_STARTED = 127  # exit code, as a shell's
 TRIES = 3  # a process may have forked while its siblings were being killed
+LONGEST_ERROR = 500  # characters
+
+
+@contextmanager
+def start(
+    module: str,
+    *arguments: str,
+    cookie: str,
+    without: Collection[str] = ("VIRTUAL_ENV",),
+    variables: Mapping[str, str] | None = None,
+    seen: Iterable[psutil.Process] = (),
+    **pipes: Any,
+) -> Iterator[subprocess.Popen]:
+    """Start a module of this project in a session of its own; the context's end kills it and all that it has started.
+
+    cookie: marks all of its processes. without: variables of the user's shell that must not reach it. variables: on top of the
+    others. seen: processes that are killed, too. pipes: options of ``Popen``, such as where its output goes.
+    """
+    env = {name: value for name, value in os.environ.items() if name not in without}
+    reading, writing = os.pipe()  # not Popen's own, which ``communicate`` closes
+    try:
+        process = subprocess.Popen(
+            [sys.executable, "-m", module, *arguments],
+            cwd=ROOT,
+            env={**env, **(variables or {}), COOKIE: cookie},
+            stdin=reading,
+            start_new_session=True,  # a terminal's Ctrl-C is for the runner, which ends this
+            **pipes,
+        )
+        try:
+            yield process
+        finally:  # also when the user interrupts
+            kill_tree(process.pid, cookie, seen)
+            process.wait()
+    finally:
+        os.close(reading)
+        os.close(writing)
+
+
+def ask(
+    python: Path, code: str, timeout_s: float, variables: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str] | None:
+    """Run some code by an interpreter; None where it does not end in time. Nothing that it starts is left behind.
+
+    variables: on top of this process's own. Bytes that are no UTF-8 are replaced.
+    """
+    command = [str(python), "-c", code]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "encoding": "utf-8", "errors": "replace"}
+    try:
+        with start(GUARD, str(ROOT), *command, cookie=uuid.uuid4().hex, variables=variables, **pipes) as process:
+            out, errors = process.communicate(timeout=timeout_s)
+    except subprocess.TimeoutExpired:
+        return None
+    return subprocess.CompletedProcess(command, process.returncode, out, errors)
 
 
 def kill_tree(pid: int | None, cookie: str, seen: Iterable[psutil.Process] = ()) -> None:
-    """Kill a process and its descendants, where one is named, every process that inherited the cookie, and those that were
-    seen below it; never this process.
+    """Kill a process and its descendants, where one is named, every process that inherited the cookie, and those of ``seen``
+    that still live; never this process.
 
-    Kernels start in sessions of their own, and a process whose parent has died hangs below init: the cookie finds those too,
-    and on Linux its mark those that have cleared their environment. Elsewhere ``seen`` finds some of them.
+    Kernels start in sessions of their own, and a process whose parent has died hangs below init: the cookie finds those too.
+    ``seen`` finds those of them that have cleared their environment.
     """
     for _ in range(TRIES):
-        found = [*_descendants(pid), *_marked(cookie), *filter(_lives, seen)]
-        doomed = [process for process in found if process.pid != os.getpid()]
+        doomed = {*(tree(pid, itself=True) if pid else []), *_with(cookie), *seen} - {psutil.Process()}
+        doomed = [process for process in doomed if _lives(process)]
         for process in doomed:
-            with contextlib.suppress(psutil.NoSuchProcess):
+            with suppress(psutil.NoSuchProcess):
                 process.kill()
         if not doomed:
             return
         psutil.wait_procs(doomed, timeout=5)
 
 
-def end_all() -> None:
-    """Kill all that this process has started."""
-    kill_tree(os.getpid(), os.environ[COOKIE])
+def kill_runs() -> None:
+    """Kill the children of this process that are runs or installations; what they have started is killed when their end is noticed."""
+    for child in psutil.Process().children():
+        with suppress(psutil.Error):
+            if COOKIE in child.environ():
+                child.kill()
+
+
+def tree(pid: int, itself: bool = False) -> list[psutil.Process]:
+    """The descendants of a process, and the process itself if asked for; none when it is gone."""
+    try:
+        process = psutil.Process(pid)
+        return process.children(recursive=True) + ([process] if itself else [])
+    except psutil.NoSuchProcess:
+        return []
+
+
+def _with(cookie: str) -> Iterator[psutil.Process]:
+    for process in psutil.process_iter():
+        with suppress(psutil.Error, OSError):  # not ours to look at, or gone
+            if process.environ().get(COOKIE) == cookie:
+                yield process
+
+
+def _lives(process: psutil.Process) -> bool:
+    with suppress(psutil.Error):
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    return False
 
 
 def end_with_the_runner() -> None:
-    """For a process whose standard input is a pipe from the runner: when that ends, the runner is gone, and so are this process
-    and all that it has started, on Linux also what made itself a daemon."""
+    """For a module that ``start`` has started: end it when the runner is gone, with all that it has started.
+
+    On Linux this includes what made itself a daemon.
+    """
     if sys.platform == "linux":  # a descendant whose parent dies becomes a child of this process
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
-        with contextlib.suppress(psutil.Error, OSError):  # a sandbox that refuses: then the cookie has to do
-            hard = psutil.Process().rlimit(psutil.RLIMIT_LOCKS)[1]
-            psutil.Process().rlimit(psutil.RLIMIT_LOCKS, (_mark(os.environ[COOKIE]), hard))
 
     def follow() -> None:
         while os.read(sys.stdin.fileno(), 1):  # unbuffered: a buffer's lock would hold up the end of this process
@@ -56,53 +152,88 @@ def end_with_the_runner() -> None:
     threading.Thread(target=follow, daemon=True).start()
 
 
-def kill_runs() -> None:
-    """Kill the children of this process that are runs or installations; what they have started is killed when their end is noticed."""
-    for child in psutil.Process().children():
-        with contextlib.suppress(psutil.Error):
-            if COOKIE in child.environ():
-                child.kill()
+def end_all() -> None:
+    """Kill all that this process has started."""
+    kill_tree(os.getpid(), os.environ[COOKIE])
 
 
-def tree(pid: int) -> list[psutil.Process]:
-    """The descendants of a process; none when it is gone."""
-    try:
-        return psutil.Process(pid).children(recursive=True)
-    except psutil.NoSuchProcess:
-        return []
+class Message:
+    """What runner and child tell each other: a JSON file in the run's folder."""
 
+    @classmethod
+    def _file(cls, folder: Path) -> Path:
+        return folder / f"{cls.__name__.lower()}.json"
 
-def _descendants(pid: int | None) -> list[psutil.Process]:
-    """And the process itself."""
-    if pid is None:
-        return []
-    try:
-        process = psutil.Process(pid)
-        return [*process.children(recursive=True), process] if process.status() != psutil.STATUS_ZOMBIE else []
-    except psutil.NoSuchProcess:
-        return []
-
-
-def _mark(cookie: str) -> int:
-    """A number for the limit of file locks, which Linux has not looked at since 2.4: all that a process starts inherits it,
-    in whatever session, environment and below whatever parent."""
-    return int.from_bytes(hashlib.sha256(cookie.encode()).digest()[:7])
-
-
-def _marked(cookie: str) -> list[psutil.Process]:
-    found, mark = [], _mark(cookie)
-    for process in psutil.process_iter():
+    @classmethod
+    def read(cls, folder: Path) -> Self | None:
+        """None where it was not written, or not whole."""
         try:
-            if process.environ().get(COOKIE) == cookie or (
-                sys.platform == "linux" and process.rlimit(psutil.RLIMIT_LOCKS)[0] == mark
-            ):
-                found.append(process)
-        except (psutil.Error, OSError):  # not ours to look at, or gone
-            continue
-    return found
+            return cls(**json.loads(cls._file(folder).read_text()))
+        except (OSError, ValueError):
+            return None
+
+    def write(self, folder: Path) -> None:
+        self._file(folder).write_text(json.dumps(asdict(self)))
 
 
-def _lives(process: psutil.Process) -> bool:
-    with contextlib.suppress(psutil.Error):
-        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
-    return False
+@dataclass(frozen=True)
+class Job(Message):
+    """What a run's process is told. Nothing else decides what the notebook gets."""
+
+    notebook: str  # from the repository's root where it lies below it
+    parameters: dict[str, Any]  # that papermill puts into the notebook
+    python: str = sys.executable  # of the kernel
+    variables: dict[str, str] = field(default_factory=dict)  # of the kernel, on top of this process's own
+    processors: tuple[int, ...] | None = None  # that the run may use; None leaves the choice to the framework
+    clock: float = 0.0  # Unix time less the monotonic clock, both in seconds, when the run began
+    start_timeout_s: int = 120  # for the kernel to answer
+
+
+@dataclass(frozen=True)
+class Outcome(Message):
+    """What a run's process answers."""
+
+    status: str  # "ok", "failed" (an exception) or "crashed" (the kernel died)
+    error: str | None = None
+
+
+def sockets(folder: Path) -> Path:
+    """Where the kernel of a run has its sockets: not in the run's own folder, since their paths must be short."""
+    return Path(tempfile.gettempdir()) / f"{folder.name}.sockets"
+
+
+def error_line(name: str, text: object) -> str:
+    """An exception as one line of a length that a table can show."""
+    line = (str(text).strip() or "no message").splitlines()[0]
+    return portable(f"{name[:LONGEST_ERROR]}: {line[:LONGEST_ERROR]}{'…' if len(line) > LONGEST_ERROR else ''}")
+
+
+def ending(code: int | None) -> str:
+    """How a process ended, for a reader: its exit code, or the signal and what usually sends it."""
+    if code is None or code >= 0:
+        return f"exit code {code}"
+    try:
+        name = signal.Signals(-code).name
+    except ValueError:
+        name = f"signal {-code}"
+    return name + {signal.SIGKILL: ", as the system sends it when memory runs out"}.get(-code, "")
+
+
+def main(folder: str, *command: str) -> int:
+    """Run a command in a folder, with nothing on its standard input.
+
+    The exit code is the command's, 128 and the signal that ended it, or NOT_STARTED with a reason on standard error.
+    """
+    end_with_the_runner()
+    try:
+        process = subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL)
+    except OSError as error:
+        print(f"{command[0]}: {error.strerror}", file=sys.stderr)
+        return NOT_STARTED
+    code = process.wait()
+    end_all()  # what it has left would hold its output open
+    return code if code >= 0 else 128 - code
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

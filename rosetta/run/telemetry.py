@@ -5,7 +5,7 @@ What cannot be had, because there is no GPU or it does not tell, is None, never 
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack
 from statistics import fmean, median
 
@@ -29,15 +29,16 @@ THROTTLING = {
 
 
 class GpuMeter:
-    """One GPU's energy, memory, use and clocks over a run. ``start`` and ``sample`` raise NVMLError."""
+    """One GPU's energy, memory, use and clocks over a run. Making one and ``sample`` raise NVMLError."""
 
     def __init__(self, name: str):
         self.handle = machine.handle(name)
         self.before = pynvml.nvmlDeviceGetMemoryInfo(self.handle).used
         self.peak_memory: int | None = None  # bytes above what others use
         self.energy_j = 0.0
-        self.source = "counter" if self._counter_j() is not None else "power" if self._power_w() is not None else None
-        self._last = self._reading()
+        counter_j, power_w = self._counter_j(), self._power_w()
+        self.source = "counter" if counter_j is not None else "power" if power_w is not None else None
+        self._last = time.monotonic(), counter_j, power_w
         self.powers: list[float] = []
         self.used: list[float] = []
         self.clocks: list[float] = []
@@ -46,27 +47,20 @@ class GpuMeter:
     def sample(self) -> None:
         grown = pynvml.nvmlDeviceGetMemoryInfo(self.handle).used - self.before
         self.peak_memory = max(grown, self.peak_memory or 0)
-        now = self._reading()
+        now, counter_j, power_w = time.monotonic(), self._counter_j(), self._power_w()
+        before, counter_before, power_before = self._last
         if self.source == "counter":
-            self.energy_j += now[1] - self._last[1]
+            self.energy_j += counter_j - counter_before
         elif self.source == "power":  # the mean of two readings over the time between them
-            self.energy_j += (now[1] + self._last[1]) / 2 * (now[0] - self._last[0])
-        self._last = now
-        for values, ask in (
-            (self.powers, self._power_w),
-            (self.used, lambda: pynvml.nvmlDeviceGetUtilizationRates(self.handle).gpu / 100),
-            (self.clocks, lambda: pynvml.nvmlDeviceGetClockInfo(self.handle, pynvml.NVML_CLOCK_SM)),
-        ):
-            value = _supported(ask)
+            self.energy_j += (power_w + power_before) / 2 * (now - before)
+        self._last = now, counter_j, power_w
+        utilisation = _supported(lambda: pynvml.nvmlDeviceGetUtilizationRates(self.handle).gpu / 100)
+        clock = _supported(lambda: pynvml.nvmlDeviceGetClockInfo(self.handle, pynvml.NVML_CLOCK_SM))
+        for values, value in ((self.powers, power_w), (self.used, utilisation), (self.clocks, clock)):
             if value is not None:
                 values.append(value)
         reasons = _supported(lambda: pynvml.nvmlDeviceGetCurrentClocksThrottleReasons(self.handle)) or 0
         self.throttled |= {name for name, bit in THROTTLING.items() if reasons & bit}
-
-    def _reading(self) -> tuple[float, float]:
-        """(time, joules of the counter or watts now)."""
-        value = self._counter_j() if self.source == "counter" else self._power_w() if self.source == "power" else 0.0
-        return time.monotonic(), value or 0.0
 
     def _counter_j(self) -> float | None:
         """The energy counter of Volta and newer, in joules."""
@@ -79,8 +73,7 @@ class GpuMeter:
 class RunMeter:
     """Follows the descendants of a run's process, and its GPUs, until the context ends; then ``fill`` the record.
 
-    ``marks`` counts the calls of ``mark``, ``marked_j`` is the energy of the GPUs between the first and the last of them
-    in joules: what steady training takes, without start and test. None where the GPUs do not tell, or of fewer than two.
+    gpus: as CUDA_VISIBLE_DEVICES takes them.
     """
 
     def __init__(self, pid: int, gpus: Sequence[str]):
@@ -110,22 +103,22 @@ class RunMeter:
             self._nvml.close()
 
     def mark(self) -> None:
-        """The run has printed a line of progress."""
+        """Note the energy now: the run has printed a line of progress."""
         if self._sample_gpus() and self._source():
             self._marks.append(self._energy_j())
 
     @property
-    def seen(self) -> list[psutil.Process]:
+    def seen(self) -> Collection[psutil.Process]:
         """Every process that was looked at; many have ended."""
-        return list(self._cpu_s)
-
-    @property
-    def marks(self) -> int:
-        return len(self._marks)
+        return self._cpu_s.keys()
 
     @property
     def marked_j(self) -> float | None:
-        return self._marks[-1] - self._marks[0] if self.marks > 1 else None
+        """Energy of the GPUs between the first and the last mark, in joules: what steady training takes, without start and test.
+
+        None where the GPUs do not tell, and of fewer than two marks.
+        """
+        return self._marks[-1] - self._marks[0] if len(self._marks) > 1 else None
 
     def fill(self, metrics: Metrics) -> Telemetry | None:
         """Put what was measured into a record's metrics; returns what there is to tell of the GPUs.
@@ -140,11 +133,13 @@ class RunMeter:
         metrics.peak_gpu_memory = None if None in peaks else sum(peaks)
         metrics.energy_j = round(self._energy_j(), 1) if self._source() else None
         powers = [fmean(meter.powers) for meter in self.meters if meter.powers]
+        used = [value for meter in self.meters for value in meter.used]
+        clocks = [value for meter in self.meters for value in meter.clocks]
         return Telemetry(
             energy_from=self._source(),
             power_w=round(sum(powers), 1) if len(powers) == len(self.meters) else None,
-            utilisation=_rounded(fmean, [value for meter in self.meters for value in meter.used], 3),
-            clock_mhz=_rounded(median, [value for meter in self.meters for value in meter.clocks], 0),
+            utilisation=round(fmean(used), 3) if used else None,
+            clock_mhz=round(median(clocks), 0) if clocks else None,
             throttled=sorted(set().union(*(meter.throttled for meter in self.meters))),
             error=self.error,
         )
@@ -152,7 +147,7 @@ class RunMeter:
     def _source(self) -> str | None:
         """Where the energy of all comes from; None where one of them does not tell."""
         sources = {meter.source for meter in self.meters}
-        return None if None in sources else min(sources, key=("power", "counter").index)
+        return None if None in sources else "power" if "power" in sources else "counter"
 
     def _energy_j(self) -> float:
         return sum(meter.energy_j for meter in self.meters)
@@ -189,13 +184,9 @@ class RunMeter:
             self.peak_rss = max(resident, self.peak_rss or 0)
 
 
-def _supported(ask) -> float | None:
+def _supported(ask: Callable[[], float]) -> float | None:
     """The answer, or None where this GPU or driver does not know; raises NVMLError for any other trouble."""
     try:
         return ask()
     except (pynvml.NVMLError_NotSupported, pynvml.NVMLError_NoPermission, pynvml.NVMLError_FunctionNotFound):
         return None
-
-
-def _rounded(statistic, values: list[float], digits: int) -> float | None:
-    return round(statistic(values), digits) if values else None

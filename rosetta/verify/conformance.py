@@ -14,8 +14,8 @@ from rosetta.markdown import escape, link, table
 from rosetta.naming import Named
 from rosetta.paths import ROOT
 from rosetta.records import Commit, Machine
-from rosetta.run.child import told
 from rosetta.run.kernels import Kernels
+from rosetta.run.processes import error_line
 from rosetta.tasks import Task
 from rosetta.verify import entries, infer, speed, train
 from rosetta.verify.infer import Agreement
@@ -100,7 +100,7 @@ def verify(row: Row, probe: Prober, reference: Reference, digest: str, gpu: bool
         except (
             Exception
         ) as error:  # never at the cost of the proof: a notebook may leave numbers that nobody has thought of
-            diagnosis = {failing[0]: f"no diagnosis: {told(type(error).__name__, error)}"}
+            diagnosis = {failing[0]: f"no diagnosis: {error_line(type(error).__name__, error)}"}
     return Conformance(
         **outputs.record.model_dump(include=FROM_RECORD),
         digest=digest,

@@ -1,47 +1,201 @@
-"""What a notebook hands over is looked at before it is believed, whatever it is; what it prints has limits."""
+"""One run: what becomes of a notebook, what it hands over, what it prints, and what it leaves."""
 
+import io
 import json
 import os
 import re
 import subprocess
 import sys
 import time
+from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
+from types import SimpleNamespace
 
+import papermill
 import psutil
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from jupyter_client import AsyncKernelManager
+from nbclient.exceptions import DeadKernelError
+from papermill.exceptions import PapermillExecutionError
 
 from common.record import MIME
 from rosetta import catalog, plan
-from rosetta.batch import journal
+from rosetta.errors import Unavailable
 from rosetta.records import readable
-from rosetta.run import completion, devices
-from rosetta.run.child import Outcome
-from rosetta.run.completion import Ending
-from rosetta.run.execute import blank
+from rosetta.run import child, devices, execute
+from rosetta.run.devices import Slot
+from rosetta.run.execute import Ending, ExecutedNotebook, Output, Progress, Run
 from rosetta.run.kernels import Kernels
-from rosetta.run.processes import COOKIE, kill_tree
+from rosetta.run.processes import Job, Outcome
 from tests.fault_table import fault, seen
-from tests.standin import ROOT, TRAIN, StandIn, cells
+from tests.standin import TRAIN, StandIn, cells
 
+TEXT = "epoch 1/2  loss 2.5  1.5 s"
+LINE = f"{TEXT}\n".encode()
+FAILURE = PapermillExecutionError(1, 1, "x = 1 / 0", "ZeroDivisionError", "division by zero\nmore", ["the", "trace"])
 KNOWN = catalog.load()
 (PLAN,) = plan.make(KNOWN, KNOWN.rows("cifar10_cnn")[:1], "smoke", {}, gpu=False)
 (SLOT,) = devices.timed("none", None)
-ENDED = Ending(timed_out=False, code=0, last="")
 METRICS = {"accuracy": 0.5, "parameters": PLAN.expected["parameters"], "loss": [2.0], "epoch_s": [0.1]}
 GOOD = {"schema": 2, "metrics": METRICS, "device": "cpu", "versions": {"numpy": "2"}}
+
+
+@pytest.mark.parametrize(
+    "end, outcome, said",
+    [
+        (None, Outcome("ok"), ""),
+        (FAILURE, Outcome("failed", "ZeroDivisionError: division by zero"), "the\ntrace\n"),
+        (
+            DeadKernelError("x"),
+            Outcome("crashed", "the kernel died: SIGKILL, as the system sends it when memory runs out"),
+            "",
+        ),
+        (RuntimeError("no such kernel\nx"), Outcome("failed", "RuntimeError: no such kernel"), ""),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_what_becomes_of_a_notebook(end, outcome, said, tmp_path, monkeypatch, capsys):
+    called, stopped = [], []
+
+    def played(*arguments, **options):
+        called.append((arguments, options))
+        if end:
+            raise end
+
+    async def shutdown(self, now):
+        stopped.append(now)
+
+    monkeypatch.setattr(papermill, "execute_notebook", played)
+    monkeypatch.setattr(AsyncKernelManager, "shutdown_kernel", shutdown)
+    process = SimpleNamespace(process=SimpleNamespace(returncode=-9))
+    monkeypatch.setattr(AsyncKernelManager, "provisioner", process, raising=False)
+    executed = tmp_path / "executed.ipynb"
+    assert child.execute(Job("notebooks/x/y.ipynb", {"EPOCHS": 1}, start_timeout_s=5), executed) == outcome
+    assert capsys.readouterr().out == said and stopped == [True]
+    ((arguments, options),) = called
+    assert arguments == ("notebooks/x/y.ipynb", str(executed), {"EPOCHS": 1})
+    assert options.pop("km").connection_file == str(tmp_path / "connection.json")
+    assert options == {
+        "engine_name": "rosetta",
+        "kernel_name": "rosetta",
+        "cwd": str(child.ROOT / "notebooks" / "x"),
+        "stdout_file": sys.stdout,
+        "stderr_file": sys.stderr,
+        "progress_bar": False,
+        "start_timeout": 5,
+    }
+
+
+@pytest.mark.parametrize("outcome, code", [(Outcome("ok"), 0), (Outcome("failed", "why"), 1)])
+def test_child_hands_its_outcome_over(outcome, code, tmp_path, monkeypatch, capsys):
+    jobs, confined = [], []
+    monkeypatch.setattr(child, "execute", lambda job, executed: jobs.append((job, executed)) or outcome)
+    monkeypatch.setattr(os, "sched_setaffinity", lambda *each: confined.append(each), raising=False)
+    job = Job("x.ipynb", {"SEED": 1}, variables={"A": "b"}, processors=[0, 2], clock=3.5)
+    job.write(tmp_path)
+    assert child.main(tmp_path) == code and Outcome.read(tmp_path) == outcome
+    assert jobs == [(job, tmp_path / "executed.ipynb")] and confined == [(0, [0, 2])]
+
+    def full(self, folder):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Outcome, "write", full)
+    assert child.main(tmp_path) == 1
+    assert capsys.readouterr().out == (
+        f"{outcome.error or 'ok'}; the outcome could not be written: No space left on device\n"
+    )
+
+
+class Played:
+    """A run's process that prints a line, and ends or has to be killed."""
+
+    pid, returncode = 0, None
+
+    def __init__(self, ends: bool):
+        self.ends, self.stdout = ends, io.BytesIO(LINE)
+
+    def wait(self, timeout=None):
+        if timeout and not self.ends:
+            raise subprocess.TimeoutExpired("x", timeout)
+        self.returncode = 3
+
+
+class Meter(nullcontext):
+    seen = {"a process"}
+
+    def mark(self):
+        pass
+
+
+@pytest.mark.parametrize("ends", [True, False])
+def test_run_is_followed_to_its_end(ends, record, tmp_path, monkeypatch):
+    told, killed, started, meter = [], [], [], Meter()
+
+    @contextmanager
+    def start(*command, cookie, **_):
+        started.append((command, cookie))
+        process = Played(ends)
+        yield process
+        process.wait()
+
+    monkeypatch.setattr(execute, "RunMeter", lambda pid, gpus: meter)
+    monkeypatch.setattr(execute, "kill_tree", lambda *each: killed.append(each))
+    monkeypatch.setattr(execute, "start", start)
+    run = Run(record, tmp_path)
+    ended, measured = execute.run_process(run, SimpleNamespace(timeout_s=5), Slot(record.machine), told.append)
+    assert ended == Ending(not ends, 3, TEXT) and measured is meter
+    assert told == [Progress("running", "epoch", 1, 2, "loss 2.5")] and run.log.read_bytes() == LINE
+    assert killed == [(0, str(tmp_path), {"a process"})], "a run that has ended may leave some, too"
+    assert started == [(("rosetta.run.child", str(tmp_path)), str(tmp_path))]
+
+
+def test_what_is_installed_is_told_and_what_cannot_be_had_is_skipped(monkeypatch):
+    told, cards = [], []
+
+    def get(self, row, log, tell, gpus):
+        cards.append(gpus)
+        tell("installing six")
+        raise Unavailable("it needs g++")
+
+    monkeypatch.setattr(Kernels, "get", get)
+    run = execute.execute(PLAN, SLOT, Kernels(), told.append)
+    run.close()
+    assert (run.record.status, run.record.error) == ("skipped", "it needs g++") and cards == [SLOT.machine.gpus]
+    assert told == [Progress("preparing"), Progress("preparing", note="installing six")]
+
+
+@pytest.mark.parametrize("replied, stopped", [(True, None), (False, "train")])
+def test_cell_that_has_had_no_reply_is_where_a_run_stopped(replied, stopped, tmp_path):
+    def cell(role, replied):
+        metadata = {"tags": [role], "papermill": {"start_time": "2026-11-22T12:00:00+00:00"}}
+        metadata["execution"] = {"shell.execute_reply": ""} if replied else {}
+        return {"cell_type": "code", "metadata": metadata, "outputs": [], "source": ""}
+
+    cells = [cell("setup", True), cell("train", replied)]
+    (tmp_path / "x.ipynb").write_text(json.dumps({"cells": cells, "metadata": {}}))
+    assert ExecutedNotebook(tmp_path / "x.ipynb").stopped_in() == stopped
+
+
+def test_run_does_not_depend_on_who_watches_it(tmp_path):
+    def gone(progress):
+        raise ValueError("the watcher is gone")
+
+    printed, log = LINE + b"the last line\n\n", tmp_path / "run.log"
+    output = Output(io.BytesIO(printed), log, Meter(), gone)
+    output.run()
+    assert output.last_line == "the last line" and log.read_bytes() == printed
 
 
 def completed(folder, payload):
     """The record of a run whose notebook has handed this over."""
     cell = {"cell_type": "code", "metadata": {"tags": ["record"]}, "outputs": [{"data": {MIME: payload}}]}
-    (folder / "executed.ipynb").write_text(json.dumps({"cells": [cell], "metadata": {}}))
-    Outcome("ok").write(folder)
-    record = blank(PLAN, SLOT, Kernels())
-    completion.complete(record, PLAN, folder, folder / "executed.ipynb", ENDED, datetime.now(UTC))
-    return readable(record)
+    run = Run(execute.blank(PLAN, SLOT, Kernels()), folder)
+    run.executed.write_text(json.dumps({"cells": [cell], "metadata": {}}))
+    found = execute.collect(run, PLAN, None, datetime.now(UTC))
+    run.end(*execute.judge(run.record, PLAN, Ending(False, 0, ""), Outcome("ok"), *found))
+    return readable(run.record)
 
 
 def test_what_is_whole_is_taken(tmp_path):
@@ -119,10 +273,10 @@ def train(standin: StandIn, code: str, name: str = "good") -> None:
 @fault("a fault in the runner's own code", "a mistake planted where a run's record is completed")
 def test_our_own_mistake_is_the_record_of_one_run(standin):
     """A run whose handling raises what nobody foresaw; the next one runs."""
-    file = standin.root / "rosetta" / "run" / "completion.py"
-    broken = '    if record.framework == "silent":\n        raise ZeroDivisionError("a mistake")\n'
+    file = standin.root / "rosetta" / "run" / "execute.py"
+    broken = '    if run.record.framework == "silent":\n        raise ZeroDivisionError("a mistake")\n'
     text = file.read_text()
-    first = "    where, wrong = None"
+    first = "    record, kind = run.record, plan.kind\n"
     assert text.count(first) == 1
     file.write_text(text.replace(first, broken + first))
     done = standin.run("silent", "good")
@@ -191,46 +345,19 @@ def test_a_daemon_ends_with_its_run(standin):
     return "nothing; the daemon ends with its run", "the record (`ok`), the executed notebook and the log"
 
 
-@pytest.mark.skipif(os.uname().sysname != "Linux", reason="a limit marks processes on Linux alone")
-def test_a_daemon_is_known_when_its_run_was_killed():
-    """Before anybody saw it: without the run's variables, its parents gone."""
-    code = (
-        "import os, subprocess; from rosetta.run.processes import end_with_the_runner; end_with_the_runner()\n"
-        "subprocess.run(['setsid', '-f', 'env', '-i', 'sleep', '986']); os.kill(os.getpid(), 9)"
-    )
-    variables = os.environ | {COOKIE: "a run of its own"}
-    child = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, env=variables, stdin=subprocess.PIPE)
-    child.wait()
-    child.stdin.close()
-    assert sleeping()
-    kill_tree(None, "another run")
-    assert sleeping()
-    kill_tree(None, "a run of its own")
-    assert not sleeping()
-
-
 @pytest.mark.skipif(os.uname().sysname != "Linux", reason="a process adopts orphans on Linux alone")
-@pytest.mark.parametrize("victims", ["runner", "child", "child and runner"])
-def test_a_daemon_ends_with_a_run_that_is_killed(standin, victims):
-    """Where both are killed at once nobody is left to do it, but for the next batch."""
+@pytest.mark.parametrize("victim", ["runner", "child"])
+def test_a_daemon_ends_with_a_run_that_is_killed(standin, victim):
     train(standin, DAEMON + "time.sleep(987)\n")
     command = standin.command("run", "good", "--synthetic", "--preset", "smoke", "--out", str(standin.out))
     runner = subprocess.Popen(command, cwd=standin.root, env=standin.variables(), stdout=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 60
     while not sleeping() and time.monotonic() < deadline:
         time.sleep(0.1)
-    (child,) = psutil.Process(runner.pid).children()
-    if "child" in victims:
-        child.suspend()  # so that it cannot notice the runner's end
-    if "runner" in victims:
-        runner.kill()
-    if "child" in victims:
-        child.kill()
+    time.sleep(1)  # it has been seen by then
+    (process,) = psutil.Process(runner.pid).children() if victim == "child" else [runner]
+    process.kill()
     runner.communicate(timeout=60)
-    if "and" in victims:
-        assert sleeping()
-        journal.clean(standin.out)
-        assert not sleeping()
     while sleeping() and time.monotonic() < deadline:
         time.sleep(0.1)
     assert not sleeping()
