@@ -9,7 +9,6 @@ from functools import cache
 from graphlib import TopologicalSorter
 
 from rosetta import catalog
-from rosetta.kinds import KINDS
 from tests.standin import ROOT
 
 MODULES = {
@@ -19,8 +18,8 @@ MODULES = {
 # From the bottom up: a module or package imports from lower lines alone
 LAYERS = (
     {"errors", "paths", "naming", "figures", "printable"},
-    {"files", "parameters", "options", "lock", "extras", "markdown", "streams", "user"},
-    {"kinds", "blocks", "terminal"},
+    {"files", "parameters", "options", "lock", "extras", "streams", "user"},
+    {"kinds", "markdown", "terminal"},
     {"tasks", "records", "identity"},
     {"catalog", "contract"},
     {"plan"},
@@ -29,7 +28,7 @@ LAYERS = (
     {"report", "announcement"},
     {"batch", "compare", "lab"},
     {"verify", "measure", "cluster"},
-    {"site", "doctor", "manual", "published_weights"},
+    {"site", "doctor", "published_weights"},
     {"adding", "inputs"},
     {"commands", "running"},
     {"cli"},
@@ -111,12 +110,3 @@ def test_runner_imports_no_framework():
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == "[]"
-
-
-def test_no_two_classes_have_one_name():
-    """But for the proofs of the kinds, which are alike."""
-    modules = set(MODULES) - {f"rosetta.verify.{kind}" for kind in KINDS}
-    classes = Counter(
-        node.name for module in modules for node in ast.walk(tree(module)) if isinstance(node, ast.ClassDef)
-    )
-    assert [name for name, times in classes.items() if times > 1] == []

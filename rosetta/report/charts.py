@@ -2,17 +2,19 @@
 
 from dataclasses import dataclass
 from io import StringIO
+from pathlib import Path
 
 from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator, PercentFormatter
 
-from rosetta.catalog import Row
+from rosetta import files, records
+from rosetta.catalog import Catalog, Row
 from rosetta.figures import Sample
 from rosetta.kinds.kind import Curves, Dots, Series
 from rosetta.records import Record
-from rosetta.report.columns import Column
+from rosetta.report.results import Column, TaskResults
 
 # Text stays text, for readers and search; ids and dates would differ from run to run
 STYLE = {
@@ -43,6 +45,21 @@ class Picture:
     chart: Dots | Curves
     alt: str
     svg: str
+
+
+def write(catalog: Catalog, results: Path) -> list[Path]:
+    """Draw the pictures of all columns of a results folder anew; returns their paths."""
+    every = [record for _, record in records.read_all(results)]
+    written = []
+    for key in catalog.tasks:
+        task = TaskResults.of(catalog, key, every)
+        for column in task.columns:
+            for picture in draw(task.rows, column):
+                written.append(results / column.picture(picture.chart))
+                files.write_atomically(written[-1], picture.svg)
+    for old in set((results / "pictures").glob("*.svg")) - set(written):
+        old.unlink()
+    return written
 
 
 def draw(rows: list[Row], column: Column) -> list[Picture]:
