@@ -9,7 +9,9 @@ import pytest
 import typer
 from markdown_it import MarkdownIt
 
-from rosetta import catalog, cli, markdown
+from common.params import networks
+from common.reference import networks as reference
+from rosetta import catalog, cli, markdown, tasks
 from rosetta.report import pages
 from tests.standin import ROOT
 
@@ -114,3 +116,13 @@ def test_commands_exist(page, command_line):
 
 def test_the_readme_is_short():
     assert len((ROOT / "README.md").read_bytes()) <= 6000
+
+
+def test_table_of_networks_says_what_their_lists_of_layers_come_to():
+    page = (tasks.NOTEBOOKS / "networks" / "README.md").read_text(encoding="utf-8")
+    lines = re.findall(r"^\| `(\w+)` \| .* \| ([\d,]+) \| ([\d,.]+) \| [^|]+ \|$", page, re.MULTILINE)
+    every = [(name, networks.network(name)) for name in networks.NETWORKS]
+    assert lines == [(name, f"{one.PARAMETERS:,}", f"{one.MULTIPLY_ADDS / 1e6:,.1f}") for name, one in every]
+    flavours = re.findall(r"^\| `([\w ]+)` \| ([\d,]+) \|$", page, re.MULTILINE)
+    counts = {name: reference.of(name).network("lstm").PARAMETERS for name in networks.FLAVOURS}
+    assert flavours == [(name, f"{count:,}") for name, count in counts.items()]

@@ -11,11 +11,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import nbformat
-
 from rosetta import catalog as catalogs
 from rosetta import records
-from rosetta.catalog import Catalog, Row
+from rosetta.catalog import Catalog
 from rosetta.errors import RosettaError
 from rosetta.figures import Cell
 from rosetta.measure.benchmarks import page as benchmarks
@@ -24,16 +22,13 @@ from rosetta.measure.tables import PAGE as SPEED
 from rosetta.measure.tables import Tables
 from rosetta.paths import ENVIRONMENTS, GIT, RESULTS, ROOT
 from rosetta.records import Record
-from rosetta.run import environments
 from rosetta.site import addresses, pages
 from rosetta.site.pages import Pages, TaskContent
 from rosetta.verify import conformance, kinds
 from rosetta.verify import page as conformance_page
 
 ASSETS = Path(__file__).resolve().parent / "assets"
-FIRST_CELL = Path(__file__).resolve().parent / "templates" / "first_cell.txt"
 MARK = ".rosetta-site"  # in a folder that holds a site, so that no other folder is ever emptied
-HOSTED = (3, 11)  # the Python from which on hosted notebooks such as Colab run an environment's pins
 
 
 def write(out: Path, folder: Path, repository: str | None, branch: str | None = None) -> Path:
@@ -55,9 +50,7 @@ def write(out: Path, folder: Path, repository: str | None, branch: str | None = 
             pages.write_network(site, content)
             for key in content.frameworks:
                 others = [other for other in contents if key in other.frameworks and other is not content]
-                row, notebook = content.of_framework(key)[0], f"notebooks/{content.key}/{key}.ipynb"
-                site.save(notebook, standalone(row, repository, site.commit))
-                pages.write_framework(site, content, key, others, notebook, hosted(row))
+                pages.write_framework(site, content, key, others)
             for record in content.results.records:
                 pages.write_record(site, content, record)
             _write_downloads(site, content)
@@ -181,41 +174,3 @@ def _flat(value: Any) -> Any:
     if isinstance(value, Iterable) and not isinstance(value, str):
         return "; ".join(str(inside) for inside in value)
     return value
-
-
-# ---- A notebook that runs outside a checkout: before all others it has one cell that fetches what the notebook imports
-
-
-def hosted(row: Row) -> bool:
-    """Whether a row's pins install into the Python of a hosted notebook: those of retired frameworks want an old one."""
-    return _python(row) >= HOSTED
-
-
-def _python(row: Row) -> tuple[int, ...]:
-    return tuple(map(int, environments.load(row.environment).recipe.python.split(".")[:2]))
-
-
-def standalone(row: Row, repository: str | None, commit: str | None) -> str:
-    """The copy as a file; without a repository to fetch from it is the notebook as it is, for a checkout."""
-    if repository is None:
-        return row.notebook.read_text(encoding="utf-8")
-    recipe = environments.load(row.environment).recipe
-    serving = [name for name, build in recipe.builds.items() if build.codes(row.imports)]
-    values = {
-        "REPOSITORY": repository,
-        "COMMIT": commit or "HEAD",
-        "FOLDER": row.notebook.parent.relative_to(ROOT).as_posix(),
-        "PINS": f"environments/{row.environment}/requirements.in",
-        # The newest pins ask for a driver that a hosted machine may not have
-        "PINS_ON_GPU": f"environments/{row.environment}/{serving[-1] if serving else 'requirements'}.in",
-        "PYTHON": _python(row),
-        "EXACTLY": not hosted(row),
-    }
-    assigned = "\n".join(f"{name} = {value!r}" for name, value in values.items())
-    first = FIRST_CELL.read_text(encoding="utf-8").replace("# given\n", f"{assigned}\n").strip()
-    notebook = nbformat.read(row.notebook, as_version=4)
-    cell = nbformat.v4.new_code_cell(first, id="fetch")
-    if (notebook.nbformat, notebook.nbformat_minor) < (4, 5):  # whose cells have no ids
-        del cell["id"]
-    notebook.cells.insert(0, cell)
-    return nbformat.writes(notebook) + "\n"

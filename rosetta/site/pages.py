@@ -1,6 +1,5 @@
 """The pages: what each shows, and its template. ``Pages`` writes files and knows where a link leads."""
 
-import ast
 import json
 import re
 from functools import partial
@@ -31,6 +30,7 @@ NAVIGATION = {"Tasks": addresses.INDEX, "Results": addresses.OVERVIEW, "Proof": 
 GITHUB = re.compile(r"(?:https://|git@|ssh://git@)github\.com[:/](?P<name>[^/]+/[^/]+?)(?:\.git)?/?$")
 LESSONS = ROOT / "docs" / "lessons.md"
 LESSON = re.compile(r"^- \*\*(?P<names>[^*]+)\*\*.*(?:\n  .*)*", re.MULTILINE)
+CONSTANT = re.compile(r"^(\w+) = [^#\n]*#?(.*)$", re.MULTILINE)  # with the comment behind it
 COLUMNS = 2  # that a comparison begins with
 
 
@@ -55,19 +55,14 @@ class TaskContent:
         params, module = COMMON / "params" / f"{key}.py", COMMON / "reference" / f"{key}.py"
         self.reference = programs.reference(module, params, kind) if module.is_file() else None
         self.concepts = programs.concepts(folder / "concepts.toml")
-        self.constants = _comments(params.read_text(encoding="utf-8"), {*self.task.constants(), "WEIGHT_SHAPES"})
+        comments, shown = (
+            CONSTANT.findall(params.read_text(encoding="utf-8")),
+            {*self.task.constants(), "WEIGHT_SHAPES"},
+        )
+        self.constants = {name: comment.strip() for name, comment in comments if name in shown}  # of the network page
 
     def of_framework(self, framework: str) -> list[Row]:
         return [row for row in self.rows if row.framework == framework]
-
-
-def _comments(params: str, names: set[str]) -> dict[str, str]:
-    """The comment behind each of these constants."""
-    lines, comments = params.splitlines(), {}
-    for node in ast.parse(params).body:
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id in names:
-            comments[node.targets[0].id] = lines[node.lineno - 1].partition("#")[2].strip()
-    return comments
 
 
 class Pages:
@@ -75,7 +70,8 @@ class Pages:
 
     repository: address of its home on the web, for links to files that are no page.
     branch: of the repository, the one that the site is published from; ``colab`` is what opens a notebook of it, or None.
-    All templates have ``site``, ``to`` (the addresses, from the root of the site) and ``lines`` (of Python, as HTML).
+    All templates have ``site``, ``to`` (the addresses, from the root of the site), ``lines`` (of Python, as HTML) and
+    ``tables`` (of results).
     """
 
     def __init__(self, out: Path, folder: Path, repository: str | None, commit: str | None, branch: str | None = None):
@@ -90,7 +86,7 @@ class Pages:
             lstrip_blocks=True,
         )
         site = {"name": NAME, "navigation": NAVIGATION, "repository": repository, "commit": commit}
-        self._templates.globals |= {"site": site, "to": addresses, "lines": html.lines}
+        self._templates.globals |= {"site": site, "to": addresses, "lines": html.lines, "tables": tables}
 
     def save(self, href: str, text: str) -> None:
         target = self.out / href
@@ -104,26 +100,21 @@ class Pages:
 
         content: of the task whose page it is; the navigation then leads to that task's other pages.
         """
-        context |= {
-            "root": "../" * href.count("/"),
-            "title": title,
-            "here": here,
-            "content": content,
-            "task": content and content.task,
-            "address": partial(self._address, href),
-            "markup": partial(self.markup, href=href),
-        }
+
+        def address(target: Any) -> str | None:
+            """What a table's cell leads to, or an address from the root of the site, seen from this page."""
+            page = addresses.of_target(target)
+            return page and addresses.relative(page, href)
+
+        context |= {"root": "../" * href.count("/"), "title": title, "here": here}
+        context |= {"content": content, "task": content and content.task}
+        context |= {"address": address, "markup": partial(self.markup, href=href)}
         self.save(href, self._templates.get_template(template).render(context))
 
     def write_of_task(self, folder: str, content: TaskContent, **context: Any) -> None:
         """A page that each task has one of; its folder has a template of that name."""
         heading, href = folder.capitalize(), addresses.of_task(folder, content.key)
         self.write(href, f"{folder}.html", f"{heading}: {content.task.title}", heading, content, **context)
-
-    def _address(self, href: str, target: Any) -> str | None:
-        """What a table's cell leads to, or an address from the root of the site, seen from a page."""
-        page = addresses.of_target(target)
-        return page and addresses.relative(page, href)
 
     def markup(self, text: str, folder: Path, href: str) -> Markup:
         """Markdown of a file in this folder as HTML for the page at href."""
@@ -250,14 +241,14 @@ def write_record(pages: Pages, content: TaskContent, record: Record) -> None:
 # ---- The page of a framework in a task
 
 
-def write_framework(
-    pages: Pages, content: TaskContent, key: str, others: list[TaskContent], notebook: str, hosted: bool
-) -> None:
-    """What it is, how it is installed here, its records, conformance and lessons; and its executed notebook.
+def write_framework(pages: Pages, content: TaskContent, key: str, others: list[TaskContent]) -> None:
+    """What it is, how it is installed here, its records, conformance and lessons; its executed notebook, and one to take away.
 
-    others: the tasks that have a page of this framework too. notebook: address of the copy for readers; hosted: it runs in Colab.
+    others: the tasks that have a page of this framework too.
     """
     framework, rows, href = content.frameworks[key], content.of_framework(key), addresses.framework(content.key, key)
+    notebook = f"notebooks/{content.key}/{key}.ipynb"
+    pages.save(notebook, programs.standalone(rows[0], pages.repository, pages.commit))
     shown = most_telling([record for record in content.results.records if record.framework == key])
     pages.write(
         href,
@@ -269,7 +260,7 @@ def write_framework(
         program=content.programs[key],
         environments=_installed(rows),
         notebook=notebook,
-        colab=pages.colab and hosted and pages.colab + notebook,
+        colab=pages.colab and programs.hosted(rows[0]) and pages.colab + notebook,
         comparisons=_comparisons(content, rows),
         others=others,
         records=tables.of_framework(content.results, key),
@@ -344,5 +335,4 @@ def _of_rows(contents: list[TaskContent]) -> dict[str, Any]:
     """What both sorts of page show: main tables, frameworks to choose from, a title of a row as an example of a search."""
     frameworks = {key: one.title for content in contents for key, one in content.frameworks.items()}
     titles = [row.title for content in contents for row in content.rows]
-    example = titles[-1] if titles else ""
-    return {"contents": contents, "frameworks": frameworks, "example": example, "tables": tables, "base": ROOT}
+    return {"contents": contents, "frameworks": frameworks, "example": titles[-1] if titles else ""}

@@ -3,7 +3,7 @@
 import re
 import subprocess
 import sys
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 import pytest
 
@@ -63,23 +63,23 @@ def test_fits_a_phone(window, site, screenshot, href):
 
 
 def test_every_link_leads_somewhere(site):
-    """Files and fragments of all links within the site, but for those that scripts read."""
-    ids = {}
-    wrong = []
+    """Files and fragments of all links within the site, but for those that scripts read; and a link leads to each page."""
+    ids, wrong, linked = {}, [], set()
     for file in site.rglob("*.html"):
         text = file.read_text(encoding="utf-8")
         for address in re.findall(r'(?:href|src)="([^"]+)"', text):
             if re.match(r"[a-z]+:", address):
                 continue
             path, _, fragment = address.partition("#")
-            target = (file.parent / path).resolve() if path else file
+            target = (file.parent / unquote(path)).resolve() if path else file
+            linked |= {target} - {file}
             if not target.is_file():
                 wrong.append(f"{file.relative_to(site)}: {address}")
             elif fragment and target.suffix == ".html" and target.parent.name not in ("compare", "concepts"):
                 known = ids.setdefault(target, set(re.findall(r'\bid="([^"]+)"', target.read_text(encoding="utf-8"))))
                 if fragment not in known:
                     wrong.append(f"{file.relative_to(site)}: {address} (no such place)")
-    assert not wrong
+    assert not wrong and linked >= set(site.rglob("*.html"))
 
 
 def test_theme_and_size_are_kept(reader):

@@ -9,7 +9,7 @@ import pytest
 
 from rosetta import records
 from rosetta.paths import RESULTS
-from rosetta.report import charts, pages, tables
+from rosetta.report import charts, pages
 from rosetta.report.results import TaskResults
 from rosetta.site.pages import Pages, TaskContent, write_results
 from tests.test_report import CATALOG, TASK, make
@@ -37,23 +37,6 @@ def runs() -> list:
             metrics.target_s = 17.0 if metrics.accuracy >= 0.75 else None
             made.append(record)
     return [*made, make("chainer", preset="full", status="timeout", error="stopped after 9 s")]
-
-
-def test_several_seeds_show_median_range_and_scatter(runs):
-    results = TaskResults.of(CATALOG, TASK, runs)
-    (column,) = results.columns
-    (first, second) = tables.details(results, column).rows
-    assert first[3].text == "77.00 % (76.00 - 78.00, n = 3)" and first[3].value == pytest.approx(0.77)
-    assert first[5].text == "17.0 s (17.0 - 17.0, n = 3)" and second[5].text == "not reached"
-    assert [(row[0].text, row[-1].text, row[-1].badge) for row in tables.across_seeds(results, column).rows] == [
-        ("PyTorch", "outside: above all of them", "bad"),
-        ("Flax", "outside: below all of them", "bad"),
-    ]
-
-
-def test_what_is_not_finished_is_told(runs):
-    (row,) = tables.unfinished(TaskResults.of(CATALOG, TASK, runs)).rows
-    assert [cell.text for cell in row] == ["Chainer", "here, full", "timeout", "stopped after 9 s"]
 
 
 def test_pictures_of_what_the_records_have(runs):
