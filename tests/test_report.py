@@ -281,12 +281,6 @@ def test_page_says_where_a_copy_is_of_an_earlier_notebook(page):
     assert ", of an earlier notebook](" in line_of(text, "PyTorch")[0] and "| [record](" in line_of(text, "Flax")[0]
 
 
-def test_machine_preset_and_kind_of_data_are_never_mixed(page):
-    other = HERE.model_copy(update={"name": "there"})
-    text = page(*seeds(0.1, 0.2), *seeds(0.3, machine=other), *seeds(0.4, preset="full"), *seeds(0.5, synthetic=True))
-    assert line_of(text, "PyTorch")[0].count("n = 2") == 2, "accuracy and time of one column"
-
-
 def test_time_to_the_target_where_epochs_were_tested(page):
     assert "| to target |" not in page(make())
     reached = seeds(60.0, 70.0, None, metric="target_s", preset="full")

@@ -55,11 +55,8 @@ class TaskContent:
         params, module = COMMON / "params" / f"{key}.py", COMMON / "reference" / f"{key}.py"
         self.reference = programs.reference(module, params, kind) if module.is_file() else None
         self.concepts = programs.concepts(folder / "concepts.toml")
-        comments, shown = (
-            CONSTANT.findall(params.read_text(encoding="utf-8")),
-            {*self.task.constants(), "WEIGHT_SHAPES"},
-        )
-        self.constants = {name: comment.strip() for name, comment in comments if name in shown}  # of the network page
+        shown, text = {*self.task.constants(), "WEIGHT_SHAPES"}, params.read_text(encoding="utf-8")
+        self.constants = {name: comment.strip() for name, comment in CONSTANT.findall(text) if name in shown}
 
     def of_framework(self, framework: str) -> list[Row]:
         return [row for row in self.rows if row.framework == framework]
@@ -158,8 +155,8 @@ def write_compare(pages: Pages, content: TaskContent) -> None:
     ]
     loaded = list(content.programs.values())
     if content.reference:
-        title = {"name": REFERENCE, "title": "Reference in NumPy", "program": REFERENCE}
-        rows.append(title | {"page": network, "injected": [], "executed": False})
+        column = {"name": REFERENCE, "title": "Reference in NumPy", "program": REFERENCE}
+        rows.append(column | {"page": network, "injected": [], "executed": False})
         loaded.append(content.reference)
     for program in loaded:
         steps: dict[str, list[dict]] = {}
