@@ -35,7 +35,9 @@ STROKES = "-", "--", ":"  # of curves, by tens: there are ten colours
 MAIN, OTHERS = "#0b57a4", ("#c2560c", "#2e7d32", "#6a1b9a")  # the last series of a chart, and those before it
 
 Runs = list[tuple[Row, list[Record]]]
-Drawn = tuple[list[tuple[Row, float]], Figure]  # with the value of each row that stands for it in words
+Drawn = tuple[
+    str, list[tuple[Row, float]], Figure
+]  # what it shows, in words; the value that stands for each row; itself
 
 
 @dataclass(frozen=True)
@@ -70,19 +72,13 @@ def draw(rows: list[Row], column: Column) -> list[Picture]:
         with rc_context(STYLE):
             drawn = (_dots if isinstance(chart, Dots) else _curves)(chart, present)
             if drawn:
-                values, figure = drawn
+                subject, values, figure = drawn
                 shown = ", ".join(f"{row.title} {value:.3g}" for row, value in values)
                 svg = StringIO()
                 figure.savefig(svg, format="svg", metadata={"Date": None})
-                alt = f"{column.title}, {_subject(chart)}: {shown}."
+                alt = f"{column.title}, {subject}: {shown}."
                 pictures.append(Picture(chart, alt, svg.getvalue()))
     return pictures
-
-
-def _subject(chart: Dots | Curves) -> str:
-    if isinstance(chart, Curves):
-        return f"{chart.series[0].label} at the last {chart.axis}"
-    return chart.axis if len(chart.series) == 1 else f"{chart.series[-1].label}, {chart.axis}"
 
 
 def _dots(chart: Dots, present: Runs) -> Drawn | None:
@@ -116,7 +112,8 @@ def _dots(chart: Dots, present: Runs) -> Drawn | None:
     axes.invert_yaxis()
     if len(chart.series) > 1:
         axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=len(chart.series), frameon=False)
-    return [(row, of_series[-1].median) for row, of_series in samples], figure
+    subject = chart.axis if len(chart.series) == 1 else f"{chart.series[-1].label}, {chart.axis}"
+    return subject, [(row, of_series[-1].median) for row, of_series in samples], figure
 
 
 def _curves(chart: Curves, present: Runs) -> Drawn | None:
@@ -138,7 +135,8 @@ def _curves(chart: Curves, present: Runs) -> Drawn | None:
             axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0, symbol=" %"))
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower left", ncols=BESIDE, frameon=False)
     ends = [(row, first.of(runs[0].metrics)[-1]) for row, runs in long]
-    return [(row, end) for row, end in ends if end is not None], figure
+    subject = f"{first.label} at the last {chart.axis}"
+    return subject, [(row, end) for row, end in ends if end is not None], figure
 
 
 def _lines(axes: Axes, series: Series, present: Runs) -> None:

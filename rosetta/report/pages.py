@@ -99,7 +99,11 @@ def _details(task: TaskResults, results: Path) -> str:
     for column in task.columns:
         about = markdown.paragraph(escape(column.about()))
         parts += [f"## {escape(column.title)}", about, render(tables.details(task, column), results, results)]
-        parts += _titled(tables.across_seeds(task, column), "###", results) + _pictures(column, results)
+        parts += _titled(tables.across_seeds(task, column), "###", results)
+        for chart in task.task.kind.charts:
+            if (file := results / column.picture(chart)).is_file():
+                image = f"![{chart.name}: {escape(column.title)}]({markdown.address(file, results)})"
+                parts += [image, chart.caption]
     return _join(parts + _titled(tables.unfinished(task), "##", results) + _notes(task))
 
 
@@ -114,15 +118,6 @@ def _notes(task: TaskResults) -> list[str]:
 
 def _titled(table: Table | None, level: str, results: Path) -> list[str]:
     return [f"{level} {escape(table.title)}", render(table, results, results)] if table else []
-
-
-def _pictures(column: Column, results: Path) -> list[str]:
-    """Those of a column that are drawn."""
-    return [
-        f"![{chart.name}: {escape(column.title)}]({markdown.address(file, results)})\n\n{chart.caption}"
-        for chart in column.task.kind.charts
-        if (file := results / column.picture(chart)).is_file()
-    ]
 
 
 def render(table: Table, results: Path, base: Path) -> str:

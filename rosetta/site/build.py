@@ -46,8 +46,7 @@ def write(out: Path, folder: Path, repository: str | None, branch: str | None = 
         shutil.copytree(ASSETS, new / "assets")
         for content in contents:
             pages.write_compare(site, content)
-            pages.write_concepts(site, content)
-            pages.write_network(site, content)
+            pages.write_definition(site, content)
             for key in content.frameworks:
                 others = [other for other in contents if key in other.frameworks and other is not content]
                 pages.write_framework(site, content, key, others)

@@ -142,23 +142,18 @@ def write_compare(pages: Pages, content: TaskContent) -> None:
     """The compare page, and what it loads of each program and executed copy."""
     page = addresses.of_task("compare", content.key)
     network = addresses.relative(addresses.of_task("network", content.key), page)
-    rows = [
-        {
-            "name": row.name,
-            "title": row.title,
-            "program": row.framework,
-            "page": addresses.relative(addresses.framework(row.task, row.framework), page),
-            "injected": _injected(row),
-            "executed": _write_outputs(pages, content, row, page),
-        }
-        for row in content.rows
-    ]
-    loaded = list(content.programs.values())
+    columns = []
+    for row in content.rows:
+        column = {"name": row.name, "title": row.title, "program": row.framework}
+        column["page"] = addresses.relative(addresses.framework(row.task, row.framework), page)
+        # The lines that a run of this variant adds to the parameters, as papermill does
+        assigned = "\n".join(f"{name} = {value!r}" for name, value in row.parameters.items())
+        column["injected"] = html.lines(f"\n# {row.title}:\n{assigned}") if assigned else []
+        columns.append(column | {"executed": _write_outputs(pages, content, row, page)})
     if content.reference:
         column = {"name": REFERENCE, "title": "Reference in NumPy", "program": REFERENCE}
-        rows.append(column | {"page": network, "injected": [], "executed": False})
-        loaded.append(content.reference)
-    for program in loaded:
+        columns.append(column | {"page": network, "injected": [], "executed": False})
+    for program in filter(None, [*content.programs.values(), content.reference]):
         steps: dict[str, list[dict]] = {}
         for section in program.sections:
             marked = {
@@ -173,14 +168,8 @@ def write_compare(pages: Pages, content: TaskContent) -> None:
             }
             steps.setdefault(section.role, []).append(part)
         pages.save(f"code/{content.key}/{program.key}.js", _script("program", program.key, steps))
-    known = {"rows": rows, "concepts": {key: concept.title for key, concept in content.concepts.items()}}
+    known = {"rows": columns, "concepts": {key: concept.title for key, concept in content.concepts.items()}}
     pages.write_of_task("compare", content, known=known)
-
-
-def _injected(row: Row) -> list[str]:
-    """The lines that a run of this variant adds to the parameters, as papermill does."""
-    assigned = "\n".join(f"{name} = {value!r}" for name, value in row.parameters.items())
-    return html.lines(f"\n# {row.title}:\n{assigned}") if assigned else []
 
 
 def _write_outputs(pages: Pages, content: TaskContent, row: Row, page: str) -> bool:
@@ -206,15 +195,11 @@ def _script(what: str, key: str, content: dict) -> str:
     return f"rosetta.{what}({json.dumps(key)}, {json.dumps(content, ensure_ascii=False)});\n"
 
 
-def write_concepts(pages: Pages, content: TaskContent) -> None:
-    """The concept table."""
+def write_definition(pages: Pages, content: TaskContent) -> None:
+    """The concept table, and the page that defines a task: its text, constants and weights."""
     for program in content.programs.values():
         programs.check(program, content.concepts)
     pages.write_of_task("concepts", content, excerpts=programs.excerpts)
-
-
-def write_network(pages: Pages, content: TaskContent) -> None:
-    """The page that defines a task: its text, constants and weights."""
     source = content.task.folder / "README.md"
     shapes = getattr(content.task.params, "WEIGHT_SHAPES", {})
     pages.write_of_task(
@@ -257,7 +242,7 @@ def write_framework(pages: Pages, content: TaskContent, key: str, others: list[T
         program=content.programs[key],
         environments=_installed(rows),
         notebook=notebook,
-        colab=pages.colab and programs.hosted(rows[0]) and pages.colab + notebook,
+        colab=pages.colab and programs.python(rows[0]) >= programs.HOSTED and pages.colab + notebook,
         comparisons=_comparisons(content, rows),
         others=others,
         records=tables.of_framework(content.results, key),

@@ -181,12 +181,8 @@ def check(program: Program, listed: dict[str, Concept]) -> None:
 # ---- A notebook that runs outside a checkout: before all others it has one cell that fetches what the notebook imports
 
 
-def hosted(row: Row) -> bool:
-    """Whether a row's pins install into the Python of a hosted notebook: those of retired frameworks want an old one."""
-    return _python(row) >= HOSTED
-
-
-def _python(row: Row) -> tuple[int, ...]:
+def python(row: Row) -> tuple[int, ...]:
+    """The version that a row's pins want: from ``HOSTED`` on they install into the Python of a hosted notebook."""
     return tuple(map(int, environments.load(row.environment).recipe.python.split(".")[:2]))
 
 
@@ -203,8 +199,8 @@ def standalone(row: Row, repository: str | None, commit: str | None) -> str:
         "PINS": f"environments/{row.environment}/requirements.in",
         # The newest pins ask for a driver that a hosted machine may not have
         "PINS_ON_GPU": f"environments/{row.environment}/{serving[-1] if serving else 'requirements'}.in",
-        "PYTHON": _python(row),
-        "EXACTLY": not hosted(row),
+        "PYTHON": python(row),
+        "EXACTLY": python(row) < HOSTED,
     }
     assigned = "\n".join(f"{name} = {value!r}" for name, value in values.items())
     first = FIRST_CELL.read_text(encoding="utf-8").replace("# given\n", f"{assigned}\n").strip()

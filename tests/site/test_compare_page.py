@@ -49,6 +49,18 @@ def view(page, label: str, on: bool) -> None:
     page.locator("#view summary").click()
 
 
+@pytest.fixture
+def compare(reader, window, site):
+    """Opens the compare page in the reader's window, or in another of this size, and waits for its columns."""
+
+    def opened(fragment: str = "", **size):
+        page = (window(site, **size) if size else reader).open(PAGE + fragment)
+        shown(page)
+        return page
+
+    return opened
+
+
 # ---- Columns
 
 
@@ -60,9 +72,8 @@ def test_opened_at_the_model_of_two_frameworks(reader, screenshot):
     screenshot(page)
 
 
-def test_two_to_four_frameworks_are_chosen(reader, screenshot):
-    page = reader.open(PAGE)
-    shown(page)
+def test_two_to_four_frameworks_are_chosen(compare, screenshot):
+    page = compare()
     page.get_by_role("button", name="Add a framework").click()
     page.wait_for_function("location.hash.endsWith('compiled%5D/model')")
     page.get_by_label("Column 3").select_option("reference")
@@ -78,23 +89,20 @@ def test_two_to_four_frameworks_are_chosen(reader, screenshot):
     assert shown(page) == ["Flax", "Reference in NumPy", "Caffe2"]
 
 
-def test_frameworks_are_offered_in_the_catalogs_order(reader):
-    page = reader.open(PAGE)
-    shown(page)
+def test_frameworks_are_offered_in_the_catalogs_order(compare):
+    page = compare()
     offered = page.locator("#heads select").first.locator("option").evaluate_all("all => all.map(one => one.value)")
     assert offered == [row.name for row in catalog.load().rows(TASK)] + ["reference"]
 
 
-def test_cells_are_the_notebooks_own(reader):
-    page = reader.open(PAGE + "#pytorch+flax")
-    shown(page)
+def test_cells_are_the_notebooks_own(compare):
+    page = compare("#pytorch+flax")
     for role in ("setup", "model", "optimizer", "train", "record"):
         assert [code(page, role, 0), code(page, role, 1)] == [cell("pytorch", role), cell("flax", role)]
 
 
-def test_titles_notes_and_code_begin_at_one_height(reader):
-    page = reader.open(PAGE + "#pytorch+flax+reference")
-    shown(page)
+def test_titles_notes_and_code_begin_at_one_height(compare):
+    page = compare("#pytorch+flax+reference")
     for role in ("parameters", "model", "train"):
         for part in (".title", ".note", ".code"):
             tops = page.locator(f"#{role} {part}").evaluate_all(
@@ -103,9 +111,8 @@ def test_titles_notes_and_code_begin_at_one_height(reader):
             assert len(tops) == 3 and max(tops) - min(tops) < 1, (role, part)
 
 
-def test_reference_shows_its_own_steps(reader):
-    page = reader.open(PAGE + "#reference")
-    shown(page)
+def test_reference_shows_its_own_steps(compare):
+    page = compare("#reference")
     assert "def forward(" in code(page, "model", 0) and "def initial_weights(" in code(page, "weights", 0)
     whole = page.locator("main").inner_text()
     assert all(f"def {name}(" in whole for name in ("conv", "conv_gradient", "_windows", "momentum_step"))
@@ -133,20 +140,17 @@ def test_no_line_is_clipped(window, site, screenshot, columns):
         assert page.evaluate(CLIPPED), "a toggle: such lines scroll in their box"
 
 
-def test_notes_are_folded_and_stay_so(reader):
-    page = reader.open(PAGE)
-    shown(page)
+def test_notes_are_folded_and_stay_so(compare):
+    page = compare()
     assert page.locator("#model .note").first.is_visible()
     view(page, "Notes", False)
     assert not page.locator(".note:visible, .about:visible").count()
-    page = reader.open(PAGE)
-    shown(page)
+    page = compare()
     assert not page.locator("#model .note").first.is_visible()
 
 
-def test_outputs_of_the_executed_copy_are_shown(reader, screenshot):
-    page = reader.open(PAGE + "#pytorch+flax+reference/train")
-    shown(page)
+def test_outputs_of_the_executed_copy_are_shown(compare, screenshot):
+    page = compare("#pytorch+flax+reference/train")
     assert not page.locator(".output:visible").count()
     view(page, "Outputs of the executed copy", True)
     outputs = page.locator("#train .output")
@@ -160,11 +164,9 @@ def test_outputs_of_the_executed_copy_are_shown(reader, screenshot):
     page.wait_for_url("**/full/pytorch.html")
 
 
-def test_heads_and_choosers_stay_on_top(window, site, screenshot):
+def test_heads_and_choosers_stay_on_top(compare, screenshot):
     for width, height in ((1440, 900), (390, 844)):
-        reader = window(site, width=width, height=height)
-        page = reader.open(PAGE + "#pytorch+flax/model")
-        shown(page)
+        page = compare("#pytorch+flax/model", width=width, height=height)
         page.mouse.wheel(0, 700)
         page.wait_for_timeout(200)
         for name in ("Column 1", "Column 2", "Add a framework"):
@@ -179,9 +181,8 @@ def test_heads_and_choosers_stay_on_top(window, site, screenshot):
 # ---- What differs
 
 
-def test_difference_between_variants_is_marked(reader, screenshot):
-    page = reader.open(PAGE + "#keras%5Bjax%5D+keras%5Btorch%5D/parameters")
-    shown(page)
+def test_difference_between_variants_is_marked(compare, screenshot):
+    page = compare("#keras%5Bjax%5D+keras%5Btorch%5D/parameters")
     assert page.locator(".differs").count() == 0
     view(page, "Mark what differs", True)
     assert page.locator(".differs").all_text_contents() == [
@@ -194,9 +195,8 @@ def test_difference_between_variants_is_marked(reader, screenshot):
     screenshot(page)
 
 
-def test_calls_of_the_same_name_are_compared_between_frameworks(reader, screenshot):
-    page = reader.open(PAGE + "#pytorch+flax/model")
-    shown(page)
+def test_calls_of_the_same_name_are_compared_between_frameworks(compare, screenshot):
+    page = compare("#pytorch+flax/model")
     view(page, "Mark what differs", True)
     marked = page.locator(".differs").all_text_contents()
     assert "    nn.Dropout(DROPOUT_CONV)," in marked  # Flax's takes rngs
@@ -210,25 +210,22 @@ def test_calls_of_the_same_name_are_compared_between_frameworks(reader, screensh
 # ---- Other uses
 
 
-def test_copy_takes_the_cell(reader):
-    page = reader.open(PAGE + "#pytorch+flax")
-    shown(page)
+def test_copy_takes_the_cell(compare):
+    page = compare("#pytorch+flax")
     page.get_by_role("button", name="Copy train of Flax").click()
     page.get_by_text("Copied", exact=True).wait_for()
     assert page.evaluate("navigator.clipboard.readText()") == cell("flax", "train") + "\n"
 
 
-def test_constants_lead_to_their_definition(reader):
-    page = reader.open(PAGE + "#pytorch")
-    shown(page)
+def test_constants_lead_to_their_definition(compare):
+    page = compare("#pytorch")
     page.locator("#optimizer .code a", has_text="MOMENTUM").first.click()
     page.wait_for_url(f"**/network/{TASK}.html#MOMENTUM")
     assert page.locator("tr#MOMENTUM td").first.inner_text() == "0.9"
 
 
-def test_keyboard_alone_is_enough(reader):
-    page = reader.open(PAGE + "#pytorch+flax")
-    shown(page)
+def test_keyboard_alone_is_enough(compare):
+    page = compare("#pytorch+flax")
     page.locator(".skip").focus()
     reached = set()
     for _ in range(60):
@@ -243,10 +240,8 @@ def test_keyboard_alone_is_enough(reader):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_phone_width_stacks_the_columns(window, site, screenshot, scheme):
-    reader = window(site, width=390, height=844, scheme=scheme)
-    page = reader.open(PAGE + "#pytorch+flax/train")
-    shown(page)
+def test_phone_width_stacks_the_columns(compare, screenshot, scheme):
+    page = compare("#pytorch+flax/train", width=390, height=844, scheme=scheme)
     boxes = [page.locator("#train article").nth(number).bounding_box() for number in (0, 1)]
     assert boxes[0]["x"] == boxes[1]["x"] and boxes[1]["y"] > boxes[0]["y"] + boxes[0]["height"] - 1
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
@@ -284,9 +279,8 @@ def test_deep_link_shows_the_same_and_back_returns(reader):
     assert shown(page) == ["MLX", "Keras on JAX"]
 
 
-def test_choice_is_remembered(reader):
-    page = reader.open(PAGE + "#pytorch+flax")
-    shown(page)
+def test_choice_is_remembered(compare, reader):
+    page = compare("#pytorch+flax")
     page.get_by_label("Column 2").select_option("cntk")
     page.wait_for_function("location.hash.includes('cntk')")
     assert shown(reader.open(PAGE)) == ["PyTorch", "CNTK"]
@@ -306,9 +300,8 @@ def test_choice_is_remembered(reader):
         ("#flax+pytorch+cntk+mlx+caffe2", "#flax+pytorch+cntk+mlx/model", "Caffe2 is left out: there are at most 4"),
     ],
 )
-def test_addresses_are_forgiving_and_say_what_is_unknown(reader, address, canonical, said):
-    page = reader.open(PAGE + address)
-    shown(page)
+def test_addresses_are_forgiving_and_say_what_is_unknown(compare, address, canonical, said):
+    page = compare(address)
     assert page.evaluate("location.hash") == canonical
     told = page.locator("#status").inner_text()
     assert said in told and bool(said) == bool(told)
@@ -328,9 +321,8 @@ def test_skip_link_keeps_what_is_shown(reader, href):
     assert (page.evaluate("location.hash"), page.locator("main").inner_text()) == before
 
 
-def test_concept_in_the_address_marks_its_lines(reader, screenshot):
-    page = reader.open(PAGE + "#pytorch+flax/dropout")
-    shown(page)
+def test_concept_in_the_address_marks_its_lines(compare, screenshot):
+    page = compare("#pytorch+flax/dropout")
     marked = page.locator("#model .shows").all_text_contents()
     assert "    nn.Dropout(DROPOUT_CONV)," in marked
     assert "        self.drop3 = nnx.Dropout(DROPOUT_FC, rngs=rngs)" in marked
@@ -339,9 +331,8 @@ def test_concept_in_the_address_marks_its_lines(reader, screenshot):
     screenshot(page)
 
 
-def test_step_in_view_is_marked_and_clicking_it_scrolls_again(reader):
-    page = reader.open(PAGE)
-    shown(page)
+def test_step_in_view_is_marked_and_clicking_it_scrolls_again(compare):
+    page = compare()
     current = page.locator(".steps a[aria-current]")
     page.mouse.wheel(0, 500)
     page.wait_for_timeout(200)
@@ -356,9 +347,8 @@ def test_step_in_view_is_marked_and_clicking_it_scrolls_again(reader):
     assert 0 <= below_bar(page, "#record h2") < 40, "the last step, too, comes to the top"
 
 
-def test_title_names_the_selection(reader):
-    page = reader.open(PAGE + "#pytorch+cntk/train")
-    shown(page)
+def test_title_names_the_selection(compare):
+    page = compare("#pytorch+cntk/train")
     assert page.title().startswith("PyTorch, CNTK: Training · Compare")
     page.get_by_label("Column 2").select_option("flax")
     page.wait_for_function("document.title.startsWith('PyTorch, Flax: Training')")
@@ -401,11 +391,9 @@ def boxes(locator) -> list[dict]:
     )
 
 
-def test_paper_has_the_columns_side_by_side(window, site, screenshot):
+def test_paper_has_the_columns_side_by_side(compare, screenshot):
     """As wide as A4 landscape within its margins; the columns' boxes lose no character."""
-    reader = window(site, width=1046, height=718, scheme="dark")
-    page = reader.open(PAGE + "#pytorch+flax+reference+lightning/model")
-    shown(page)
+    page = compare("#pytorch+flax+reference+lightning/model", width=1046, height=718, scheme="dark")
     on_screen = page.locator(".line").all_text_contents()
     page.emulate_media(media="print")
     for role in ("model", "train"):
@@ -431,9 +419,8 @@ def test_lesson_shows_code_on_a_projector(projector, screenshot):
     screenshot(page)
 
 
-def test_presenter_fills_the_screen_with_one_step(projector, screenshot):
-    page = projector.open(PAGE + LESSON)
-    shown(page)
+def test_presenter_fills_the_screen_with_one_step(compare, screenshot):
+    page = compare(LESSON, width=1280, height=720)
     page.get_by_role("button", name="Present").click()
     page.wait_for_function("location.hash.endsWith('/model/present')")
     page.locator("#bar").wait_for(state="hidden")  # the page changes after its address
