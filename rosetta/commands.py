@@ -6,16 +6,15 @@ import tomllib
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from rich.table import Table
-
-from rosetta import catalog, manual, records
+from rosetta import catalog, records
 from rosetta.compare import changes, sources
 from rosetta.compare.comparison import FACTOR, WORSE, compare
 from rosetta.errors import RosettaError
 from rosetta.extras import needs_extra
+from rosetta.figures import Cell, Heading, Table
 from rosetta.options import assignments, shown_folder
 from rosetta.paths import RESULTS, ROOT, portable
-from rosetta.report import pages, pictures, written
+from rosetta.report import pages
 from rosetta.run import environments, machine
 from rosetta.run.environments import events
 from rosetta.run.execute import commit
@@ -32,19 +31,15 @@ def version() -> str:
 def list_rows(task: str | None, kernels: Kernels) -> None:
     """One line a row: name, environment, state here, years."""
     known, cards = catalog.load(), machine.cards()
-    table = Table(box=None, pad_edge=False)
-    for heading in ("row", "environment", "state here", "released", "ended"):
-        table.add_column(heading, overflow="fold")
+    rows = []
     for row in known.shown(task):
         framework = known.frameworks[row.framework]
-        table.add_row(
-            known.label(row) if len(known.tasks) == 1 else row.full_name,
-            row.environment,
-            f"cannot exist: {row.facts.absent}" if row.facts.absent else kernels.state(row, cards),
-            str(framework.released),
-            str(framework.retired or ""),
-        )
-    Console().print(table)
+        name = known.label(row) if len(known.tasks) == 1 else row.full_name
+        state = f"cannot exist: {row.facts.absent}" if row.facts.absent else kernels.state(row, cards)
+        years = str(framework.released), str(framework.retired or "")
+        rows.append([*map(Cell, (name, row.environment, state, *years))])
+    headings = [*map(Heading, ("row", "environment", "state here", "released", "ended"))]
+    Console().table(Table(headings, rows))
 
 
 def make_environments(names: list[str], builds: list[str], again: bool, lock: bool) -> int:
@@ -84,17 +79,19 @@ def write_report(out: Path | None, draw: bool, command_line) -> None:
     files, every = [], [record for _, record in records.read_all(results)]
     if draw:
         with needs_extra("report --pictures"):
-            files += pictures.draw(known, results)
             from rosetta.measure import plot
             from rosetta.measure.benchmarks import pictures as curves
+            from rosetta.report import charts
 
-            files += curves.draw(known, every, results) + plot.write(known, every, results)
+            files += (
+                charts.write(known, results) + curves.draw(known, every, results) + plot.write(known, every, results)
+            )
     files += [conformance.write_page(known, key, results) for key in known.tasks]
     files += [*Tables(known, every, results).write(), repeated.write(known, every, results)]
     files.append(scaling.write(known, every, results))
     files += pages.write(known, results)  # after those that it links to
     if results == RESULTS:
-        files += [*written.write(known), manual.write(command_line)]
+        files += pages.write_blocks(known, command_line)
     for file in files:
         print(portable(str(file)))
 

@@ -1,8 +1,13 @@
-"""Figures as pages and screen write them: values, their unit, and the spread where there are several."""
+"""Figures and the tables that hold them, as pages and the terminal write them.
+
+A figure has values, a unit, and a spread where there are several values. A ``Table`` is made once. ``markdown.render`` writes
+it for pages, ``site/templates/table.html`` for the site, ``terminal.Console.table`` for the terminal.
+"""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from statistics import fmean, median, stdev
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -90,3 +95,29 @@ def clock(seconds: float) -> str:
     if whole < 60:
         return f"{whole} s"
     return f"{whole // 60}:{whole % 60:02d} min" if whole < 3600 else f"{whole // 3600}:{whole % 3600 // 60:02d} h"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """``to``: an address on the web, or anything that the writer of the page has an address for."""
+
+    text: str
+    value: float | None = None  # of a figure: the site sorts by it, and Markdown sets its column flush right
+    to: Any = None
+    badge: str | None = None  # "good" or "bad"
+    framework: str | None = None  # of the row that this cell begins
+
+
+@dataclass(frozen=True)
+class Heading:
+    text: str
+    better: str | None = None  # "less" or "more", where figures are better that way
+
+
+@dataclass(frozen=True)
+class Table:
+    """Each row begins with what it is about."""
+
+    headings: list[Heading]
+    rows: list[list[Cell]]
+    title: str = ""

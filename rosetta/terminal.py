@@ -6,9 +6,11 @@ from typing import Any
 from rich import console
 from rich.console import ConsoleOptions, RenderableType
 from rich.segment import Segment
+from rich.table import Table as Grid
 from rich.text import Text
 
 from rosetta import streams
+from rosetta.figures import Table
 from rosetta.printable import NO_CONTROLS, printable
 
 WIDE = 100_000  # columns where there is no terminal: a line of a table is one line for grep
@@ -31,3 +33,12 @@ class Console(console.Console):
     def say(self, text: str, style: str = "") -> None:
         """One line, as long as it is."""
         self.print(Text(printable(text), style), soft_wrap=True)
+
+    def table(self, of: Table) -> None:
+        """A table without lines; long cells are folded."""
+        grid = Grid(box=None, pad_edge=False)
+        for heading in of.headings:
+            grid.add_column(heading.text, overflow="fold")
+        for row in of.rows:
+            grid.add_row(*(cell.text for cell in row))
+        self.print(grid)

@@ -2,6 +2,7 @@
 
 import os
 import random
+import shutil
 import signal
 from collections import defaultdict
 
@@ -19,7 +20,7 @@ def pytest_addoption(parser):
         "--all",
         action="store_true",
         default=EVERY,
-        help="test every row and environment; of rows unchanged since they were verified only some, drawn by ROSETTA_SEED",
+        help="test every row and environment, and the site in a browser; of rows unchanged since they were verified only some, drawn by ROSETTA_SEED",
     )
     group.addoption(
         "--fresh", action="store_true", help="every unchanged row (with --all), and every case of tests that draw some"
@@ -36,11 +37,14 @@ def pytest_report_header(config):
 
 
 def pytest_collection_modifyitems(config, items):
-    """A newcomer has the result in minutes: tests marked ``rows`` or ``long`` are left out where nobody asked for them; of the
-    cases of one marked ``drawn(N)`` N are taken, by ROSETTA_SEED."""
+    """A newcomer has the result in minutes: tests marked ``rows``, ``long`` or ``browser`` are left out where nobody asked for
+    them; of the cases of one marked ``drawn(N)`` N are taken, by ROSETTA_SEED."""
+    for item in items:
+        if "browser" in getattr(item, "fixturenames", ()):
+            item.add_marker("browser")
     left_out = [] if config.getoption("--fresh") else _not_drawn(items)
     if not config.getoption("--all"):
-        left_out += [item for item in items if item.get_closest_marker("rows") or item.get_closest_marker("long")]
+        left_out += [item for item in items if any(map(item.get_closest_marker, ("rows", "long", "browser")))]
     items[:] = [item for item in items if item not in left_out]
     config.hook.pytest_deselected(items=left_out)
 
@@ -89,10 +93,13 @@ def missing():
 @pytest.fixture(scope="session")
 def browser():
     """One Chromium for all tests that read pages."""
-    from tests.site.browser import CHROMIUM, chromium
+    from playwright.sync_api import sync_playwright
 
-    if CHROMIUM is None:
+    chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if chromium is None:
         reason = "no Chromium on this machine: install it with the system's package manager"
         (pytest.fail if EVERY else pytest.skip)(reason)
-    with chromium() as running:
+    with sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         yield running
+        running.close()

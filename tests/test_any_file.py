@@ -25,7 +25,7 @@ from rosetta.measure.keep import Measured
 from rosetta.measure.tables import OF_MACHINES, Tables
 from rosetta.paths import CATALOG
 from rosetta.records import Point, Telemetry
-from rosetta.report import pages, published
+from rosetta.report import pages, results
 from rosetta.terminal import Console
 from tests.fault_table import seen
 from tests.standin import TASK, StandIn, one_line
@@ -206,7 +206,7 @@ def test_text_in_the_place_of_any_file(tmp_path_factory, text):
         "pytorch.json": lambda: records.read_all(folder / "out"),
         "order.json": lambda: journal.read_order(folder),
         "status.json": lambda: journal.read_status(folder),
-        "x.toml": lambda: published.read("x", folder),
+        "x.toml": lambda: results.published("x", folder),
         "catalog.toml": lambda: catalog.load(folder / "catalog.toml"),
         "task.toml": lambda: tasks.load(folder),
     }.items():
@@ -386,7 +386,7 @@ def test_status_of_a_batch(tmp_path_factory, change):
 
 
 SOURCE = KNOWN.task(TASK).published[0]
-FIGURES = tomllib.loads((published.RESULTS / "published" / f"{SOURCE}.toml").read_text())
+FIGURES = tomllib.loads((results.RESULTS / "published" / f"{SOURCE}.toml").read_text())
 
 
 @tries(100)
@@ -395,7 +395,7 @@ def test_published_figures(tmp_path_factory, change):
     folder, (document, names) = tmp_path_factory.getbasetemp(), change
     (folder / f"{SOURCE}.toml").write_text(toml_file(document))
     sources = []
-    if not refused(lambda: sources.append(published.read(SOURCE, folder)), f"{SOURCE}.toml", names):
+    if not refused(lambda: sources.append(results.published(SOURCE, folder)), f"{SOURCE}.toml", names):
         unit = KNOWN.task(TASK).kind.clocked.unit
         assert all(unit.one(value) for column in sources[0].columns.values() for value in column.values())
 

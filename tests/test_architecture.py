@@ -18,8 +18,8 @@ MODULES = {
 # From the bottom up: a module or package imports from lower lines alone
 LAYERS = (
     {"errors", "paths", "naming", "figures", "printable"},
-    {"files", "parameters", "options", "lock", "extras", "markdown", "streams"},
-    {"kinds", "blocks", "terminal"},
+    {"files", "parameters", "options", "lock", "extras", "streams"},
+    {"kinds", "markdown", "terminal"},
     {"tasks", "records"},
     {"notebook"},
     {"catalog"},
@@ -30,7 +30,7 @@ LAYERS = (
     {"report", "announcement"},
     {"batch", "compare", "lab", "verify"},
     {"measure", "cluster"},
-    {"site", "doctor", "manual", "published_weights"},
+    {"site", "doctor", "published_weights"},
     {"adding", "inputs"},
     {"commands", "running"},
     {"cli"},

@@ -17,16 +17,17 @@ import common.record
 from common.data import loaded
 from rosetta import catalog, plan, records
 from rosetta.compare.comparison import WORSE, compare
+from rosetta.figures import Table
 from rosetta.paths import ROOT
 from rosetta.records import Record
 from rosetta.report import pages, tables
-from rosetta.report.columns import TaskResults
+from rosetta.report.results import TaskResults
 from rosetta.run import devices, execute, machine, telemetry
 from rosetta.run.execute import Ending, Progress
 from rosetta.run.kernels import Kernel
 from rosetta.run.processes import Job, Outcome
 from rosetta.run.telemetry import RunMeter
-from rosetta.site import downloads
+from rosetta.site import build
 from tests.fake_nvml import GIB, FakeNvml, cards
 
 KNOWN = catalog.load()
@@ -221,14 +222,15 @@ def test_tables(monkeypatch, tmp_path):
     (column,) = results.columns
     table = tables.details(results, column)
     (row,) = table.rows
-    assert dict(zip(table.headings, (cell.text for cell in row), strict=True)) == CELLS_OF_THE_TABLE
+    headings = [heading.text for heading in table.headings]
+    assert dict(zip(headings, (cell.text for cell in row), strict=True)) == CELLS_OF_THE_TABLE
     pages.write(KNOWN, tmp_path)
     (line,) = [line for line in (tmp_path / "cifar10_cnn.md").read_text().splitlines() if "| 2,000 |" in line]
     cells = [cell.strip() for cell in line.strip("|").split("|")]
     assert cells[1:-1] == list(CELLS_OF_THE_TABLE.values())[1:-1]
-    overview = tables.overview(results)
-    (first,) = [row for row in overview.rows if row[0].text == "PyTorch"]
-    figures = dict(zip(overview.headings, (cell.text for cell in first), strict=True))
+    headings, *rows = texts(tables.overview(results))
+    (first,) = [row for row in rows if row[0] == "PyTorch"]
+    figures = dict(zip(headings, first, strict=True))
     assert figures[f"{column.title}: accuracy"] == "learns" and figures["train"] == "9.0 s"
 
 
@@ -309,7 +311,7 @@ def test_tables_of_several(monkeypatch):
         ["PyTorch", column.title, "ok", "learns", "9.0 s", "notebook", "record"],
         ["PyTorch, seed 1", column.title, "failed", "learns", "9.0 s", "notebook", "record"],
     ]
-    entry = downloads._entry(record)
+    entry = build.entry(record)
     assert {name: entry.pop(name) for name in [*entry][:13]} == {
         "row": "pytorch",
         "framework": "pytorch",
@@ -327,7 +329,7 @@ def test_tables_of_several(monkeypatch):
     }
     assert entry.pop("record").startswith("records/") and entry == record.metrics.model_dump(mode="json")
     flat = {"changed": {"EPOCHS": 3, "LR": 0.5}, "loss": [2.0, 1.5], "gpus": ["NVIDIA H200"], "title": "PyTorch"}
-    assert downloads._csv([flat]) == "changed,loss,gpus,title\nEPOCHS 3; LR 0.5,2.0; 1.5,NVIDIA H200,PyTorch\n"
+    assert build.spreadsheet([flat]) == "changed,loss,gpus,title\nEPOCHS 3; LR 0.5,2.0; 1.5,NVIDIA H200,PyTorch\n"
     second = record.model_copy(update={"seed": 2}, deep=True)
     second.metrics.accuracy = 0.5
     results = TaskResults.of(KNOWN, "cifar10_cnn", [record, second])
@@ -339,5 +341,5 @@ def test_tables_of_several(monkeypatch):
     assert row == ["PyTorch", "learns", "9.0 s (9.0 - 9.0, n = 2)", "", ""]
 
 
-def texts(table: tables.Table) -> list[list[str]]:
-    return [table.headings, *([cell.text for cell in row] for row in table.rows)]
+def texts(table: Table) -> list[list[str]]:
+    return [[heading.text for heading in table.headings], *([cell.text for cell in row] for row in table.rows)]

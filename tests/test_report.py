@@ -9,7 +9,7 @@ import pytest
 import typer
 from markdown_it import MarkdownIt
 
-from rosetta import blocks, catalog, cli, commands, files, markdown, records
+from rosetta import catalog, cli, commands, files, markdown, records
 from rosetta.errors import RosettaError
 from rosetta.identity import content
 from rosetta.kinds import KINDS
@@ -17,8 +17,8 @@ from rosetta.kinds.train import TrainMetrics
 from rosetta.measure.tables import Tables
 from rosetta.paths import RESULTS, ROOT
 from rosetta.records import Dataset, Gpu, Machine, Notebook, Point, Record
-from rosetta.report import experiments, pages, published, tables, written
-from rosetta.report.columns import TaskResults
+from rosetta.report import pages, tables
+from rosetta.report.results import TaskResults, current, published
 from rosetta.tasks import RowFacts
 from tests.fault_table import fault
 
@@ -112,7 +112,7 @@ def test_committed_pages_are_what_report_writes(reported, proofs):
 
 def test_no_page_and_no_block_is_left_out(reported):
     pages = [*RESULTS.glob("*.md"), *RESULTS.glob("conformance/*.md"), *ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]
-    generated = {page for page in pages if page.is_relative_to(RESULTS) or blocks.names(page.read_text())}
+    generated = {page for page in pages if page.is_relative_to(RESULTS) or markdown.blocks(page.read_text())}
     assert generated - reported.keys() == {ROOT / "docs" / "reliability.md"}
 
 
@@ -148,7 +148,7 @@ def test_published_figures_have_their_source(task, tmp_path):
     pages.write(CATALOG, tmp_path)
     text = (tmp_path / "results.md").read_text()
     for name in task.published:
-        source = published.read(name)
+        source = published(name)
         assert source.url in text and source.conditions in text
         for title, figures in source.columns.items():
             assert f"| {title} ({source.year}) |" in text
@@ -204,7 +204,7 @@ def test_a_table_of_each_kind_has_its_quantities(kind):
     assert [cell.text for cell in cells[1:]] == [quantity.unit.one(1) for quantity in kind.main]
     details = tables.details(results, column)
     shown = [quantity.heading for quantity in kind.quantities if quantity.has_column([record])]
-    assert details.headings == ["framework", "versions", "device", *shown, "record"]
+    assert [heading.text for heading in details.headings] == ["framework", "versions", "device", *shown, "record"]
     assert pages.meaning(results.task).startswith(kind.figures.strip())
 
 
@@ -240,7 +240,7 @@ def test_seeds_are_median_and_range(page):
 def test_only_the_newest_experiment_counts(page, change):
     older = seeds(0.1, 0.2, 0.3)
     newest = older[0].model_copy(update={"started": datetime(2026, 11, 22, tzinfo=UTC)} | change)
-    assert experiments.current([*older[1:], newest]) == [newest]
+    assert current([*older[1:], newest]) == [newest]
     assert "10.00 % | 12.3 s" in line_of(page(*older[1:], newest), "PyTorch")[0]
 
 
@@ -279,21 +279,6 @@ def test_page_says_where_a_copy_is_of_an_earlier_notebook(page):
     today = Notebook(path="x.ipynb", sha256=content(CATALOG.select(["flax"], TASK)[0].notebook), executed="flax.ipynb")
     text = page(make(), make("flax", notebook=today)).partition("## here, quick")[2]
     assert ", of an earlier notebook](" in line_of(text, "PyTorch")[0] and "| [record](" in line_of(text, "Flax")[0]
-
-
-def test_machine_preset_and_kind_of_data_are_never_mixed(page):
-    other = HERE.model_copy(update={"name": "there"})
-    text = page(*seeds(0.1, 0.2), *seeds(0.3, machine=other), *seeds(0.4, preset="full"), *seeds(0.5, synthetic=True))
-    assert line_of(text, "PyTorch")[0].count("n = 2") == 2, "accuracy and time of one column"
-
-
-def test_what_decides_a_figure_on_a_gpu(page):
-    """CIFAR's network takes 374 MFLOP a training image, and the data sheet of an H200 says 67 TFLOP/s."""
-    gpu = HERE.model_copy(update={"gpus": [Gpu(name="NVIDIA H200", memory=2**37, driver="1", cuda="13")]})
-    metrics = TrainMetrics(accuracy=0.7, train_s=5.0, examples_per_s=44_850.0)
-    text = page(make(machine=gpu, device="cuda", metrics=metrics))
-    assert "| examples come | waits every | of FP32 peak |" in text and "| 25.0% |" in text
-    assert "of FP32 peak" not in page(make())
 
 
 def test_time_to_the_target_where_epochs_were_tested(page):
@@ -339,25 +324,19 @@ def test_no_records_is_a_page_too(page):
     assert page().count("No finished run yet.") == len(CATALOG.tasks) + 1
 
 
-def test_published_file_that_is_not_valid(tmp_path):
-    (tmp_path / "x.toml").write_text("year = 2018")
-    with pytest.raises(RosettaError, match="x.toml is not valid"):
-        published.read("x", tmp_path)
-
-
 def test_blocks_name_what_they_show(monkeypatch, tmp_path):
     column = next(column for key in CATALOG.tasks for column in committed(key).columns if len(column.runs) > 2)
     names = list(column.runs)[:2]
     text = f"[//]: # (main)\n[//]: # (end)\n[//]: # (rows {column.folder} {' '.join(names)})\n[//]: # (end)\n"
     (tmp_path / "page.md").write_text(text)
-    monkeypatch.setattr(written, "PAGES", (tmp_path / "page.md",))
-    ((_, made),) = written.make(CATALOG).items()
+    monkeypatch.setattr(pages, "PAGES", (tmp_path / "page.md",))
+    ((_, made),) = pages.make_blocks(CATALOG).items()
     main, named = made.split("[//]: # (end)\n")[:2]
     assert main.count("\n| [") == 25 and named.count("\n| [") == 2
     assert " ".join(named.split()).count(column.about()) == 1  # wherever its lines are broken
     (tmp_path / "page.md").write_text("[//]: # (slowest)\n[//]: # (end)\n")
     with pytest.raises(RosettaError, match="there is no table 'slowest'"):
-        written.make(CATALOG)
+        pages.make_blocks(CATALOG)
 
 
 def committed(key: str) -> TaskResults:
@@ -365,9 +344,9 @@ def committed(key: str) -> TaskResults:
 
 
 def test_every_block_of_a_written_page_is_filled():
-    for page in written.PAGES:
+    for page in pages.PAGES:
         text = page.read_text(encoding="utf-8")
-        assert blocks.names(text) and "Not measured yet." not in text
+        assert markdown.blocks(text) and "Not measured yet." not in text
 
 
 EVIL = "<b>|a\n# b\r[x](javascript:1)`*_c_*`\x1b[31m$d$"

@@ -26,7 +26,7 @@ from rosetta.run import devices, environments, machine
 from rosetta.run.environments import events
 from rosetta.run.execute import Progress, execute
 from rosetta.run.kernels import chosen
-from rosetta.site import concepts, programs
+from rosetta.site import programs
 from rosetta.tasks import UNTIMED
 from rosetta.terminal import Console
 from rosetta.verify import command
@@ -105,10 +105,10 @@ class _Row:
         return f"{', '.join(self.task.kind.names)}"
 
     def concepts(self) -> str:
-        known = concepts.read(self.task.folder / "concepts.toml")
+        known = programs.concepts(self.task.folder / "concepts.toml")
         program = programs.notebook(self.row.notebook, self.task.kind)
-        concepts.check(program, known)
-        if lacking := [name for name in known if not concepts.excerpts(program, name)]:
+        programs.check(program, known)
+        if lacking := [name for name in known if not programs.excerpts(program, name)]:
             raise RosettaError(
                 f"{from_root(self.row.notebook)}: no cell marks the lines of {', '.join(lacking)}: "
                 'name them in the metadata of a cell, {"concepts": {NAME: [TEXT OF A LINE, ...]}}'

@@ -10,7 +10,7 @@ from rosetta.figures import Sample
 from rosetta.kinds import KINDS
 from rosetta.kinds.kind import Quantity
 from rosetta.records import Record
-from rosetta.report.experiments import current
+from rosetta.report.results import current
 from rosetta.tasks import PRESETS, UNTIMED
 
 FACTOR = 1.1

@@ -6,7 +6,7 @@ from functools import partial
 from itertools import groupby
 from pathlib import Path
 
-from rosetta import blocks, files, markdown, records
+from rosetta import files, markdown, records
 from rosetta.catalog import Catalog
 from rosetta.errors import RosettaError
 from rosetta.figures import spread
@@ -119,7 +119,7 @@ class Tables:
             key=lambda record: (_setting(record), order[record.full_name], record.dataset.synthetic),
         )
 
-    def blocks(self) -> "blocks.Tables":  # quoted: a copy of the method may stand below it (mutmut)
+    def blocks(self) -> markdown.Blocks:
         """By the name of the block."""
         made = {name: partial(self._table, name) for name in OF_ROWS | OF_MACHINES}
         makes = {
@@ -133,7 +133,7 @@ class Tables:
         """Write ``speed.md`` and, from the default results, the tables of the hand-written page; returns their paths."""
         page = self.results / PAGE
         files.write_atomically(page, self.text())
-        return [page, blocks.write(WRITTEN, self.blocks())] if self.results == RESULTS else [page]
+        return [page, markdown.write(WRITTEN, self.blocks())] if self.results == RESULTS else [page]
 
     def text(self) -> str:
         """``speed.md``."""

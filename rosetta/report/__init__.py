@@ -1,4 +1,4 @@
-"""``results.md`` and the pages below ``results/``: functions of the catalog, the records on disk and the published figures.
+"""The generated pages: functions of the catalog, the records on disk and the published figures.
 
-experiments and columns say which records belong together, tables makes each table once, for Markdown (pages) and the site.
+results says which records belong together, tables makes each table once, for Markdown (pages) and the site; charts draws.
 """

@@ -2,17 +2,19 @@
 
 from dataclasses import dataclass
 from io import StringIO
+from pathlib import Path
 
 from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator, PercentFormatter
 
-from rosetta.catalog import Row
+from rosetta import files, records
+from rosetta.catalog import Catalog, Row
 from rosetta.figures import Sample
 from rosetta.kinds.kind import Curves, Dots, Series
 from rosetta.records import Record
-from rosetta.report.columns import Column
+from rosetta.report.results import Column, TaskResults
 
 # Text stays text, for readers and search; ids and dates would differ from run to run
 STYLE = {
@@ -33,7 +35,9 @@ STROKES = "-", "--", ":"  # of curves, by tens: there are ten colours
 MAIN, OTHERS = "#0b57a4", ("#c2560c", "#2e7d32", "#6a1b9a")  # the last series of a chart, and those before it
 
 Runs = list[tuple[Row, list[Record]]]
-Drawn = tuple[list[tuple[Row, float]], Figure]  # with the value of each row that stands for it in words
+Drawn = tuple[
+    str, list[tuple[Row, float]], Figure
+]  # what it shows, in words; the value that stands for each row; itself
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,21 @@ class Picture:
     svg: str
 
 
+def write(catalog: Catalog, results: Path) -> list[Path]:
+    """Draw the pictures of all columns of a results folder anew; returns their paths."""
+    every = [record for _, record in records.read_all(results)]
+    written = []
+    for key in catalog.tasks:
+        task = TaskResults.of(catalog, key, every)
+        for column in task.columns:
+            for picture in draw(task.rows, column):
+                written.append(results / column.picture(picture.chart))
+                files.write_atomically(written[-1], picture.svg)
+    for old in set((results / "pictures").glob("*.svg")) - set(written):
+        old.unlink()
+    return written
+
+
 def draw(rows: list[Row], column: Column) -> list[Picture]:
     """Those that the column's records have the figures for."""
     present = [(row, column.of(row)) for row in rows if column.of(row)]
@@ -53,19 +72,13 @@ def draw(rows: list[Row], column: Column) -> list[Picture]:
         with rc_context(STYLE):
             drawn = (_dots if isinstance(chart, Dots) else _curves)(chart, present)
             if drawn:
-                values, figure = drawn
+                subject, values, figure = drawn
                 shown = ", ".join(f"{row.title} {value:.3g}" for row, value in values)
                 svg = StringIO()
                 figure.savefig(svg, format="svg", metadata={"Date": None})
-                alt = f"{column.title}, {_subject(chart)}: {shown}."
+                alt = f"{column.title}, {subject}: {shown}."
                 pictures.append(Picture(chart, alt, svg.getvalue()))
     return pictures
-
-
-def _subject(chart: Dots | Curves) -> str:
-    if isinstance(chart, Curves):
-        return f"{chart.series[0].label} at the last {chart.axis}"
-    return chart.axis if len(chart.series) == 1 else f"{chart.series[-1].label}, {chart.axis}"
 
 
 def _dots(chart: Dots, present: Runs) -> Drawn | None:
@@ -99,7 +112,8 @@ def _dots(chart: Dots, present: Runs) -> Drawn | None:
     axes.invert_yaxis()
     if len(chart.series) > 1:
         axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=len(chart.series), frameon=False)
-    return [(row, of_series[-1].median) for row, of_series in samples], figure
+    subject = chart.axis if len(chart.series) == 1 else f"{chart.series[-1].label}, {chart.axis}"
+    return subject, [(row, of_series[-1].median) for row, of_series in samples], figure
 
 
 def _curves(chart: Curves, present: Runs) -> Drawn | None:
@@ -121,7 +135,8 @@ def _curves(chart: Curves, present: Runs) -> Drawn | None:
             axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0, symbol=" %"))
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower left", ncols=BESIDE, frameon=False)
     ends = [(row, first.of(runs[0].metrics)[-1]) for row, runs in long]
-    return [(row, end) for row, end in ends if end is not None], figure
+    subject = f"{first.label} at the last {chart.axis}"
+    return subject, [(row, end) for row, end in ends if end is not None], figure
 
 
 def _lines(axes: Axes, series: Series, present: Runs) -> None:

@@ -1,6 +1,5 @@
 """Where everything is on the site. Addresses start at its root unless they are made ``relative`` to a page."""
 
-import re
 from pathlib import Path
 from urllib.parse import quote
 
@@ -30,30 +29,6 @@ def framework(task: str, key: str) -> str:
     return f"frameworks/{task}/{key}.html"
 
 
-def notebook(task: str, key: str) -> str:
-    return f"notebooks/{task}/{key}.ipynb"
-
-
-def download(task: str, suffix: str) -> str:
-    """All records of a task as one file: csv or json."""
-    return f"results/{task}.{suffix}"
-
-
-def slug(text: str) -> str:
-    """A text as an element's id."""
-    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
-
-
-def code(task: str, key: str) -> str:
-    """What the compare page loads of a program."""
-    return f"code/{task}/{key}.js"
-
-
-def outputs(task: str, name: str) -> str:
-    """What the compare page loads of a row's executed copy."""
-    return f"outputs/{task}/{name}.js"
-
-
 def record(of: Record, suffix: str = ".json") -> str:
     """A file of a run: its record, or the executed notebook."""
     return records.path(of, Path("records"), suffix).as_posix()
@@ -71,8 +46,8 @@ def of_target(target: Row | Record | Executed | str | None) -> str | None:
             return None if target.facts.absent else framework(target.task, target.framework)
         case Record():
             return record(target)
-        case Executed():
-            return executed(target.record) or framework(target.record.task, target.record.framework)
+        case Executed(of):
+            return executed(of) or framework(of.task, of.framework)
     return target
 
 
@@ -88,16 +63,10 @@ def of_file(file: Path) -> str | None:
     if file.suffix == ".md" and file.parent in folders:
         return f"{folders[file.parent]}/{file.stem}.html"
     if file.parent.parent == NOTEBOOKS:
-        task = file.parent.name
         if file.suffix == ".ipynb":
-            return framework(task, file.stem)
-        return of_task("network", task) if file.name == "README.md" else None
+            return framework(file.parent.name, file.stem)
+        return of_task("network", file.parent.name) if file.name == "README.md" else None
     return None
-
-
-def root(href: str) -> str:
-    """The way from a page up to the root of the site."""
-    return "../" * href.count("/")
 
 
 def relative(target: str, href: str) -> str:

@@ -1,26 +1,29 @@
 """Writes the whole site: a pure function of the checkout and the records on disk."""
 
+import csv
+import io
+import json
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from rosetta import catalog as catalogs
 from rosetta import records
 from rosetta.catalog import Catalog
 from rosetta.errors import RosettaError
+from rosetta.figures import Cell
 from rosetta.measure.benchmarks import page as benchmarks
 from rosetta.measure.benchmarks import scaling
 from rosetta.measure.tables import PAGE as SPEED
 from rosetta.measure.tables import Tables
 from rosetta.paths import ENVIRONMENTS, GIT, RESULTS, ROOT
 from rosetta.records import Record
-from rosetta.report.tables import Cell
-from rosetta.site import addresses, frameworks, results, task_pages
-from rosetta.site.content import TaskContent
-from rosetta.site.pages import NAME, Pages, home
+from rosetta.site import addresses, pages
+from rosetta.site.pages import Pages, TaskContent
 from rosetta.verify import conformance
 
 ASSETS = Path(__file__).resolve().parent / "assets"
@@ -35,34 +38,35 @@ def write(out: Path, folder: Path, repository: str | None, branch: str | None = 
     """
     catalog = catalogs.load()
     every = [_with_its_files(file, record) for file, record in records.read_all(folder)]
-    contents = [TaskContent.of(catalog, key, every, _badges(catalog, key, folder)) for key in catalog.tasks]
+    contents = [TaskContent(catalog, key, every, badges(catalog, key, folder)) for key in catalog.tasks]
     with _replaced(out) as new:
-        repository = repository or home(_git("remote", "get-url", "origin"))
-        pages = Pages(new, repository, _git("rev-parse", "--short", "HEAD"), branch)
+        repository = repository or pages.home(_git("remote", "get-url", "origin"))
+        site = Pages(new, folder, repository, _git("rev-parse", "--short", "HEAD"), branch)
         shutil.copytree(ASSETS, new / "assets")
         for content in contents:
-            task_pages.write_compare(pages, content, folder)
-            task_pages.write_concepts(pages, content)
-            task_pages.write_network(pages, content)
+            pages.write_compare(site, content)
+            pages.write_definition(site, content)
             for key in content.frameworks:
                 others = [other for other in contents if key in other.frameworks and other is not content]
-                frameworks.write(pages, content, key, others, folder)
+                pages.write_framework(site, content, key, others)
             for record in content.results.records:
-                frameworks.write_record(pages, content, record, folder)
+                pages.write_record(site, content, record)
+            _write_downloads(site, content)
             proofs = RESULTS / "conformance" / f"{content.key}.md"
-            _document(pages, proofs, conformance.page(catalog, content.key, folder), "Conformance", content)
-        results.write(pages, contents)
+            _document(site, proofs, conformance.page(catalog, content.key, folder), "Conformance", content)
+        pages.write_results(site, contents)
         documents = [
-            _document(pages, file, file.read_text(encoding="utf-8"), "Proof" if file.stem == "same-network" else "")
+            _document(site, file, file.read_text(encoding="utf-8"), "Proof" if file.stem == "same-network" else "")
             for file in [*sorted((ROOT / "docs").glob("*.md")), ENVIRONMENTS / "README.md"]
             if file.is_file() and file != ROOT / "docs" / "README.md"  # the pages' index
         ]
-        documents.append(_document(pages, RESULTS / SPEED, Tables(catalog, every, folder).text()))
-        repeated = benchmarks.text(catalog, every, folder)
-        documents.append(_document(pages, RESULTS / benchmarks.PAGE, repeated))
-        several = scaling.text(catalog, every)
-        documents.append(_document(pages, RESULTS / scaling.PAGE, several))
-        pages.write(addresses.INDEX, "index.html", NAME, "Tasks", contents=contents, documents=documents)
+        measured = {
+            SPEED: Tables(catalog, every, folder).text(),
+            benchmarks.PAGE: benchmarks.text(catalog, every, folder),
+            scaling.PAGE: scaling.text(catalog, every),
+        }
+        documents += [_document(site, RESULTS / name, text) for name, text in measured.items()]
+        site.write(addresses.INDEX, "index.html", pages.NAME, "Tasks", contents=contents, documents=documents)
     return out / addresses.INDEX
 
 
@@ -73,15 +77,16 @@ def _with_its_files(file: Path, record: Record) -> Record:
     return record
 
 
-def _badges(catalog: Catalog, key: str, folder: Path) -> dict[str, Cell]:
+def badges(catalog: Catalog, key: str, folder: Path) -> dict[str, Cell]:
     """By row, how many levels it passes."""
     levels = len(conformance.PROOFS[catalog.task(key).kind_name].LEVELS)
-    badges = {}
+    cells = {}
     for row, line in conformance.lines(catalog, key, conformance.read(folder, key)):
         passed = sum(finding.passed for finding in line.findings)
-        way, badge = addresses.of_task("conformance", key), "good" if line.passed else "bad"
-        badges[row.name] = Cell("stale" if line.stale else f"{passed} of {levels} levels", to=way, badge=badge)
-    return badges
+        text = "stale" if line.stale else f"{passed} of {levels} levels"
+        badge = "good" if line.passed else "bad"
+        cells[row.name] = Cell(text, to=addresses.of_task("conformance", key), badge=badge)
+    return cells
 
 
 @contextmanager
@@ -112,9 +117,58 @@ def _git(*arguments: str) -> str | None:
 
 
 def _document(
-    pages: Pages, source: Path, text: str, here: str = "", content: TaskContent | None = None
+    site: Pages, source: Path, text: str, here: str = "", content: TaskContent | None = None
 ) -> tuple[str, str]:
     """A page of Markdown; returns its title and address."""
     href, title = addresses.of_file(source), text.partition("\n")[0].removeprefix("# ")
-    pages.write(href, "document.html", title, here, content, text=text, base=source.parent)
+    site.write(href, "document.html", title, here, content, text=text, base=source.parent)
     return title, href
+
+
+# ---- All records of a task as one file, for a spreadsheet or a program
+
+
+def _write_downloads(site: Pages, content: TaskContent) -> None:
+    """``results/<task>.csv``, a line a record, and ``results/<task>.json``, which has lists such as the loss of each epoch too."""
+    entries = [entry(record) for record in content.results.records]
+    site.save(f"results/{content.key}.json", json.dumps(entries, indent=1, ensure_ascii=False) + "\n")
+    site.save(f"results/{content.key}.csv", spreadsheet(entries))
+
+
+def entry(record: Record) -> dict[str, Any]:
+    """What a run was, then its metrics under their own names: times in seconds, memory in bytes."""
+    return {
+        "row": record.name,
+        "framework": record.framework,
+        "title": record.title,
+        "machine": record.machine.name,
+        "gpus": [gpu.name for gpu in record.machine.gpus],
+        "device": record.device,
+        "preset": record.preset,
+        "changed": record.changed,
+        "synthetic": record.dataset.synthetic,
+        "seed": record.seed,
+        "status": record.status,
+        "started": record.started.isoformat(),
+        "versions": record.versions,
+        **record.metrics.model_dump(mode="json"),
+        "record": addresses.record(record),
+    }
+
+
+def spreadsheet(entries: list[dict[str, Any]]) -> str:
+    """The entries as CSV; what has several values is one text."""
+    names = dict.fromkeys(name for one in entries for name in one)
+    text = io.StringIO()
+    writer = csv.DictWriter(text, names, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({name: _flat(value) for name, value in one.items()} for one in entries)
+    return text.getvalue()
+
+
+def _flat(value: Any) -> Any:
+    if isinstance(value, dict):
+        return _flat(f"{name} {inside}" for name, inside in value.items())
+    if isinstance(value, Iterable) and not isinstance(value, str):
+        return "; ".join(str(inside) for inside in value)
+    return value

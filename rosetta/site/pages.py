@@ -1,40 +1,81 @@
-"""The pages as files: templates, addresses, and where a link between files of the repository leads on the site."""
+"""The pages: what each shows, and its template. ``Pages`` writes files and knows where a link leads."""
 
+import json
 import re
 from functools import partial
+from math import prod
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment as Templates
+from jinja2 import PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from rosetta.paths import ROOT
-from rosetta.site import addresses, highlight, prose
-from rosetta.site.content import TaskContent
+from rosetta import records
+from rosetta.catalog import Catalog, Row
+from rosetta.figures import Cell
+from rosetta.paths import COMMON, ROOT
+from rosetta.records import Record
+from rosetta.report import charts, tables
+from rosetta.report.pages import MEANING, meaning
+from rosetta.report.results import TaskResults
+from rosetta.run import environments
+from rosetta.run.environments import Environment
+from rosetta.site import addresses, html, programs
+from rosetta.site.programs import REFERENCE
+from rosetta.tasks import PRESETS
 
 NAME = "Deep Learning Rosetta Stone"
 NAVIGATION = {"Tasks": addresses.INDEX, "Results": addresses.OVERVIEW, "Proof": addresses.PROOF}
 GITHUB = re.compile(r"(?:https://|git@|ssh://git@)github\.com[:/](?P<name>[^/]+/[^/]+?)(?:\.git)?/?$")
+LESSONS = ROOT / "docs" / "lessons.md"
+LESSON = re.compile(r"^- \*\*(?P<names>[^*]+)\*\*.*(?:\n  .*)*", re.MULTILINE)
+CONSTANT = re.compile(r"^(\w+) = [^#\n]*#?(.*)$", re.MULTILINE)  # with the comment behind it
+COLUMNS = 2  # that a comparison begins with
 
 
 def home(remote: str | None) -> str | None:
     """The address on the web of a repository that git knows as ``remote``; None for one that is only a path or a private host."""
-    found = GITHUB.match(remote or "")
-    return f"https://github.com/{found['name']}" if found else None
+    github = GITHUB.match(remote or "")
+    return f"https://github.com/{github['name']}" if github else None
+
+
+class TaskContent:
+    """One task's part of the site, read once for all pages."""
+
+    def __init__(self, catalog: Catalog, key: str, every: list[Record], badges: dict[str, Cell]):
+        """every: records; those of this task whose rows the catalog still has are taken. badges: by row name, how far it is proven."""
+        self.key, self.task, self.badges = key, catalog.task(key), badges
+        self.rows = catalog.rows(key)  # that can run
+        self.first = catalog.first(key, COLUMNS)  # names of the rows that a comparison begins with
+        self.frameworks = {row.framework: catalog.frameworks[row.framework] for row in self.rows}
+        self.results = TaskResults.of(catalog, key, every)
+        kind, folder = self.task.kind, self.task.folder
+        self.programs = {name: programs.notebook(folder / f"{name}.ipynb", kind) for name in self.frameworks}
+        params, module = COMMON / "params" / f"{key}.py", COMMON / "reference" / f"{key}.py"
+        self.reference = programs.reference(module, params, kind) if module.is_file() else None
+        self.concepts = programs.concepts(folder / "concepts.toml")
+        shown, text = {*self.task.constants(), "WEIGHT_SHAPES"}, params.read_text(encoding="utf-8")
+        self.constants = {name: comment.strip() for name, comment in CONSTANT.findall(text) if name in shown}
+
+    def of_framework(self, framework: str) -> list[Row]:
+        return [row for row in self.rows if row.framework == framework]
 
 
 class Pages:
-    """The site below ``out``. repository: address of its home on the web, for links to files that are no page.
+    """The site below ``out``, of the records below ``folder``.
 
+    repository: address of its home on the web, for links to files that are no page.
     branch: of the repository, the one that the site is published from; ``colab`` is what opens a notebook of it, or None.
-    All templates have ``site``, ``to`` (the addresses, from the root of the site) and ``lines`` (of Python, as HTML).
+    All templates have ``site``, ``to`` (the addresses, from the root of the site), ``lines`` (of Python, as HTML) and
+    ``tables`` (of results).
     """
 
-    def __init__(self, out: Path, repository: str | None, commit: str | None, branch: str | None = None):
-        self.out, self.repository, self.commit = out, repository, commit
-        found = GITHUB.match(repository or "") if branch else None
-        self.colab = found and f"https://colab.research.google.com/github/{found['name']}/blob/{branch}/"
-        self._templates = Environment(
+    def __init__(self, out: Path, folder: Path, repository: str | None, commit: str | None, branch: str | None = None):
+        self.out, self.folder, self.repository, self.commit = out, folder, repository, commit
+        github = GITHUB.match(repository or "") if branch else None
+        self.colab = github and f"https://colab.research.google.com/github/{github['name']}/blob/{branch}/"
+        self._templates = Templates(
             loader=PackageLoader("rosetta.site"),
             autoescape=True,
             undefined=StrictUndefined,
@@ -42,12 +83,12 @@ class Pages:
             lstrip_blocks=True,
         )
         site = {"name": NAME, "navigation": NAVIGATION, "repository": repository, "commit": commit}
-        self._templates.globals |= {"site": site, "to": addresses, "lines": highlight.lines}
+        self._templates.globals |= {"site": site, "to": addresses, "lines": html.lines, "tables": tables}
 
-    def write_of_task(self, folder: str, content: TaskContent, **context: Any) -> None:
-        """A page that each task has one of; its folder has a template of that name."""
-        heading, href = folder.capitalize(), addresses.of_task(folder, content.key)
-        self.write(href, f"{folder}.html", f"{heading}: {content.task.title}", heading, content, **context)
+    def save(self, href: str, text: str) -> None:
+        target = self.out / href
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text, encoding="utf-8")
 
     def write(
         self, href: str, template: str, title: str, here: str = "", content: TaskContent | None = None, **context: Any
@@ -56,36 +97,224 @@ class Pages:
 
         content: of the task whose page it is; the navigation then leads to that task's other pages.
         """
-        context |= {
-            "root": addresses.root(href),
-            "title": title,
-            "here": here,
-            "content": content,
-            "task": content and content.task,
-            "address": partial(self._address, href),
-            "markup": partial(self.markup, href=href),
-        }
+
+        def address(target: Any) -> str | None:
+            """What a table's cell leads to, or an address from the root of the site, seen from this page."""
+            page = addresses.of_target(target)
+            return page and addresses.relative(page, href)
+
+        context |= {"root": "../" * href.count("/"), "title": title, "here": here}
+        context |= {"content": content, "task": content and content.task}
+        context |= {"address": address, "markup": partial(self.markup, href=href)}
         self.save(href, self._templates.get_template(template).render(context))
 
-    def _address(self, href: str, target: Any) -> str | None:
-        """What a table's cell leads to, or an address from the root of the site, seen from a page."""
-        found = addresses.of_target(target)
-        return found and addresses.relative(found, href)
-
-    def save(self, href: str, text: str) -> None:
-        target = self.out / href
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(text, encoding="utf-8")
+    def write_of_task(self, folder: str, content: TaskContent, **context: Any) -> None:
+        """A page that each task has one of; its folder has a template of that name."""
+        heading, href = folder.capitalize(), addresses.of_task(folder, content.key)
+        self.write(href, f"{folder}.html", f"{heading}: {content.task.title}", heading, content, **context)
 
     def markup(self, text: str, folder: Path, href: str) -> Markup:
         """Markdown of a file in this folder as HTML for the page at href."""
-        return prose.markup(text, folder, partial(self._resolve, href))
 
-    def _resolve(self, href: str, file: Path, fragment: str) -> str | None:
-        """The address, seen from a page, of what a file of the repository became; None where it is nowhere."""
-        target = addresses.of_file(file)
-        if target is not None:
-            return addresses.relative(target + fragment, href)
-        if self.repository and file.is_relative_to(ROOT):
-            return f"{self.repository}/blob/main/{file.relative_to(ROOT).as_posix()}{fragment}"
-        return None
+        def resolve(file: Path, fragment: str) -> str | None:
+            target = addresses.of_file(file)
+            if target is not None:
+                return addresses.relative(target + fragment, href)
+            if self.repository and file.is_relative_to(ROOT):
+                return f"{self.repository}/blob/main/{file.relative_to(ROOT).as_posix()}{fragment}"
+            return None
+
+        return html.markdown(text, folder, resolve)
+
+    def copy_of(self, record: Record) -> Path:
+        """The executed notebook of a run."""
+        return records.path(record, self.folder).with_name(record.notebook.executed)
+
+    def executed(self, content: TaskContent, record: Record, href: str) -> Markup:
+        """An executed notebook for the page at href. Its links were written where its source lies."""
+        return html.executed(self.copy_of(record), lambda text: self.markup(text, content.task.folder, href))
+
+
+# ---- The pages of a task
+
+
+def write_compare(pages: Pages, content: TaskContent) -> None:
+    """The compare page, and what it loads of each program and executed copy."""
+    page = addresses.of_task("compare", content.key)
+    network = addresses.relative(addresses.of_task("network", content.key), page)
+    columns = []
+    for row in content.rows:
+        column = {"name": row.name, "title": row.title, "program": row.framework}
+        column["page"] = addresses.relative(addresses.framework(row.task, row.framework), page)
+        # The lines that a run of this variant adds to the parameters, as papermill does
+        assigned = "\n".join(f"{name} = {value!r}" for name, value in row.parameters.items())
+        column["injected"] = html.lines(f"\n# {row.title}:\n{assigned}") if assigned else []
+        columns.append(column | {"executed": _write_outputs(pages, content, row, page)})
+    if content.reference:
+        column = {"name": REFERENCE, "title": "Reference in NumPy", "program": REFERENCE}
+        columns.append(column | {"page": network, "injected": [], "executed": False})
+    for program in filter(None, [*content.programs.values(), content.reference]):
+        steps: dict[str, list[dict]] = {}
+        for section in program.sections:
+            marked = {
+                concept: [number for number, shown in enumerate(section.shows(concept)) if shown]
+                for concept in section.concepts
+            }
+            part = {
+                "note": pages.markup(section.note, program.path.parent, page),
+                "code": html.lines(section.code, content.constants, network),
+                "concepts": marked,
+                "calls": programs.calls(section.code),
+            }
+            steps.setdefault(section.role, []).append(part)
+        pages.save(f"code/{content.key}/{program.key}.js", _script("program", program.key, steps))
+    known = {"rows": columns, "concepts": {key: concept.title for key, concept in content.concepts.items()}}
+    pages.write_of_task("compare", content, known=known)
+
+
+def _write_outputs(pages: Pages, content: TaskContent, row: Row, page: str) -> bool:
+    """What each step of a row's executed copy printed, as a script like that of its program; whether there is a copy."""
+    record = most_telling([record for record in content.results.records if record.name == row.name])
+    if record is None:
+        return False
+    sections = content.programs[row.framework].sections
+    printed = {}
+    for role, cells in html.printed(pages.copy_of(record), content.task.kind.names).items():
+        codes = [section.code for section in sections if section.role == role]
+        if codes:
+            printed[role] = [{"text": text, "same": source == code} for (source, text), code in zip(cells, codes)]
+    about = f"{record.machine.name}, {record.preset}, {record.started:%Y-%m-%d}"
+    href = addresses.relative(addresses.executed(record), page)
+    script = _script("outputs", row.name, {"about": about, "page": href, "steps": printed})
+    pages.save(f"outputs/{content.key}/{row.name}.js", script)
+    return True
+
+
+def _script(what: str, key: str, content: dict) -> str:
+    """A script that hands something to the compare page: pages opened from a disk may load nothing else."""
+    return f"rosetta.{what}({json.dumps(key)}, {json.dumps(content, ensure_ascii=False)});\n"
+
+
+def write_definition(pages: Pages, content: TaskContent) -> None:
+    """The concept table, and the page that defines a task: its text, constants and weights."""
+    for program in content.programs.values():
+        programs.check(program, content.concepts)
+    pages.write_of_task("concepts", content, excerpts=programs.excerpts)
+    source = content.task.folder / "README.md"
+    shapes = getattr(content.task.params, "WEIGHT_SHAPES", {})
+    pages.write_of_task(
+        "network",
+        content,
+        definition=source.read_text(encoding="utf-8") if source.is_file() else f"# {content.task.title}",
+        weights={name: (shape, prod(shape)) for name, shape in shapes.items()},
+        total=sum(map(prod, shapes.values())),
+    )
+
+
+def write_record(pages: Pages, content: TaskContent, record: Record) -> None:
+    """The record as it is, and the executed notebook as a file and as a page."""
+    pages.save(addresses.record(record), records.path(record, pages.folder).read_text(encoding="utf-8"))
+    if href := addresses.executed(record):
+        pages.save(addresses.record(record, ".ipynb"), pages.copy_of(record).read_text(encoding="utf-8"))
+        title, body = f"{record.title} on {record.machine.name}", pages.executed(content, record, href)
+        pages.write(href, "executed.html", title, "", content, record=record, body=body)
+
+
+# ---- The page of a framework in a task
+
+
+def write_framework(pages: Pages, content: TaskContent, key: str, others: list[TaskContent]) -> None:
+    """What it is, how it is installed here, its records, conformance and lessons; its executed notebook, and one to take away.
+
+    others: the tasks that have a page of this framework too.
+    """
+    framework, rows, href = content.frameworks[key], content.of_framework(key), addresses.framework(content.key, key)
+    notebook = f"notebooks/{content.key}/{key}.ipynb"
+    pages.save(notebook, programs.standalone(rows[0], pages.repository, pages.commit))
+    shown = most_telling([record for record in content.results.records if record.framework == key])
+    pages.write(
+        href,
+        "framework.html",
+        framework.title,
+        "",
+        content,
+        framework=framework,
+        program=content.programs[key],
+        environments=_installed(rows),
+        notebook=notebook,
+        colab=pages.colab and programs.python(rows[0]) >= programs.HOSTED and pages.colab + notebook,
+        comparisons=_comparisons(content, rows),
+        others=others,
+        records=tables.of_framework(content.results, key),
+        verified=[(row.title, content.badges[row.name]) for row in rows if row.name in content.badges],
+        lessons=_lessons(framework.title),
+        lessons_folder=LESSONS.parent,
+        shown=shown,
+        body=shown and pages.executed(content, shown, href),
+        headings={role.name: role.heading for role in content.task.kind.roles},
+    )
+
+
+def most_telling(runs: list[Record]) -> Record | None:
+    """Of the runs that left an executed notebook the longest on real data, and of those the newest."""
+    return max(
+        (record for record in runs if record.status == "ok" and record.notebook.executed),
+        key=lambda record: (not record.dataset.synthetic, PRESETS.index(record.preset), record.started),
+        default=None,
+    )
+
+
+def _comparisons(content: TaskContent, rows: list[Row]) -> list[tuple[str, list[str]]]:
+    """What to compare a framework with, and the columns: the reference, the first other framework, its own variants."""
+    first = rows[0].name
+    pairs = [("with the reference", [first, REFERENCE])] if content.reference else []
+    other = next((row for row in content.rows if row.framework != rows[0].framework and row.variant is None), None)
+    pairs += [(f"with {other.title}", [first, other.name])] if other else []
+    return pairs + ([("its variants", [row.name for row in rows][:4])] if len(rows) > 1 else [])
+
+
+def _installed(rows: list[Row]) -> list[tuple[Environment, str, str]]:
+    """Each environment that the rows run in, with their titles and the packages that it names, with their versions."""
+    installed = []
+    for name in dict.fromkeys(row.environment for row in rows):
+        environment = environments.load(name)
+        text = (environment.folder / "requirements.in").read_text(encoding="utf-8")
+        pins = (line.partition("#")[0].strip() for line in text.splitlines())
+        packages = ", ".join(pin.replace("==", " ") for pin in pins if pin and not pin.startswith("-"))
+        installed.append((environment, ", ".join(row.title for row in rows if row.environment == name), packages))
+    return installed
+
+
+def _lessons(title: str) -> list[str]:
+    """The items of the lessons page that name a framework, as Markdown."""
+    return [
+        " ".join(match[0].removeprefix("- ").split())
+        for match in LESSON.finditer(LESSONS.read_text(encoding="utf-8"))
+        if any(name.strip() in title for name in match["names"].split(","))
+    ]
+
+
+# ---- The results
+
+
+def write_results(pages: Pages, contents: list[TaskContent]) -> None:
+    """The overview, and a page with all figures of each task: cells sort, and lead to their records."""
+    overview = {"meaning": MEANING, "columns": [], **_of_rows(contents)}
+    pages.write(addresses.OVERVIEW, "results.html", "Results", "Results", **overview)
+    for content in contents:
+        columns = []
+        for column in content.results.columns:
+            pictures = [(column.picture(one.chart), one) for one in charts.draw(content.results.rows, column)]
+            for href, picture in pictures:
+                pages.save(href, picture.svg)
+            name = re.sub(r"[^a-z0-9]+", "-", column.title.lower()).strip("-")  # as an element's id
+            columns.append((column, name, pictures))
+        text = f"{MEANING}{meaning(content.task)}"
+        pages.write_of_task("results", content, meaning=text, columns=columns, **_of_rows([content]))
+
+
+def _of_rows(contents: list[TaskContent]) -> dict[str, Any]:
+    """What both sorts of page show: main tables, frameworks to choose from, a title of a row as an example of a search."""
+    frameworks = {key: one.title for content in contents for key, one in content.frameworks.items()}
+    titles = [row.title for content in contents for row in content.rows]
+    return {"contents": contents, "frameworks": frameworks, "example": titles[-1] if titles else ""}

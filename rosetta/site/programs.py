@@ -1,17 +1,34 @@
-"""What the compare page sets side by side: the notebooks, and the reference in NumPy, cut into the same steps."""
+"""What the site sets side by side: notebooks, and the reference in NumPy, cut into the same steps; the concepts that they show; and
+the copy of a notebook that runs outside a checkout.
+
+A notebook's own metadata says which lines show a concept, by a part of their text.
+"""
 
 import ast
+import builtins
 import re
 from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path
 from textwrap import dedent
 
+import nbformat
+from pydantic import RootModel
+
+from rosetta import files
+from rosetta.catalog import Row
 from rosetta.errors import RosettaError
+from rosetta.files import Strict
 from rosetta.kinds import Kind
 from rosetta.notebook import cut
+from rosetta.paths import ROOT
+from rosetta.run import environments
 
 REFERENCE = "reference"  # its key among the programs
 STEP = re.compile(r"^ *# ---- \[(?P<role>\w+)\] (?P<note>.*)$", re.MULTILINE)  # how the reference marks its steps
+FIRST_CELL = Path(__file__).resolve().parent / "templates" / "first_cell.txt"
+HOSTED = (3, 11)  # the Python from which on hosted notebooks such as Colab run an environment's pins
+ALIGNED = re.compile(r" {3,}#")  # a comment that is far to the right only because others are
 
 
 @dataclass(frozen=True)
@@ -23,29 +40,47 @@ class Section:
     code: str
     concepts: dict[str, list[str]] = field(default_factory=dict)
 
+    def shows(self, concept: str) -> list[bool]:
+        """Whether each line of the code shows the concept."""
+        texts = self.concepts.get(concept, [])
+        return [any(text in line for text in texts) for line in self.code.split("\n")]
+
 
 @dataclass(frozen=True)
 class Program:
     key: str
     path: Path
     intro: str  # Markdown
-    sections: tuple[Section, ...]
+    sections: list[Section]
+
+
+class Concept(Strict):
+    """An entry of a task's ``concepts.toml``. ``about``: Markdown."""
+
+    title: str
+    about: str
+
+
+class Concepts(RootModel[dict[str, Concept]]):
+    """``concepts.toml``."""
+
+
+# ---- Programs
 
 
 def notebook(path: Path, kind: Kind) -> Program:
-    """A notebook as its sections. Raises RosettaError where its cells do not have the roles of its kind, in their order."""
+    """Read a notebook as its sections. Raises RosettaError where its cells do not have the roles of its kind, in their order."""
     intro, steps = cut(path, kind)
     many = {role.name for role in kind.roles if role.many}
-    sections = (
-        Section(
-            step.role,
-            step.note if step.role in many else _body(step.note),
-            step.code,
-            step.concepts,
-        )
-        for step in steps
-    )
-    return Program(path.stem, path, _body(intro), tuple(sections))
+    sections = []
+    for step in steps:
+        note = step.note if step.role in many else _without_heading(step.note)
+        sections.append(Section(step.role, note, step.code, step.concepts))
+    return Program(path.stem, path, _without_heading(intro), sections)
+
+
+def _without_heading(text: str) -> str:
+    return text.partition("\n")[2].strip()
 
 
 def reference(module: Path, params: Path, kind: Kind) -> Program:
@@ -64,7 +99,7 @@ def reference(module: Path, params: Path, kind: Kind) -> Program:
         if earlier := sections.get(role):
             note, code = f"{earlier.note} {note}", f"{earlier.code}\n\n\n{code}"
         sections[role] = Section(role, note, code)
-    return Program(REFERENCE, module, intro, tuple(sections[name] for name in kind.names if name in sections))
+    return Program(REFERENCE, module, intro, [sections[name] for name in kind.names if name in sections])
 
 
 def _imported(text: str, folder: Path) -> list[str]:
@@ -83,12 +118,96 @@ def _imported(text: str, folder: Path) -> list[str]:
     return imported
 
 
-def _body(note: str) -> str:
-    """A text without its heading."""
-    return note.partition("\n")[2].strip()
-
-
 def _docstring(text: str) -> tuple[str, str]:
     """The text in a module's first quotes, and what comes after."""
     _, doc, rest = text.split('"""', 2)
     return doc.strip(), rest.strip("\n")
+
+
+def calls(code: str) -> list[tuple[str, str, int, int]]:
+    """Name in lower case, arguments, first and last line (from 0) of each call; those of Python's own functions are left out.
+
+    The name is the last part: ``nn.Conv2d(3, 50)`` is a call of ``conv2d`` with ``3, 50``. Code that is no Python has none.
+    """
+    try:
+        nodes = [node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Call)]
+    except SyntaxError:
+        return []
+    named = []
+    for node in nodes:
+        name = getattr(node.func, "id", None) or getattr(node.func, "attr", None)
+        if name and not hasattr(builtins, name):
+            arguments = ", ".join(ast.unparse(argument) for argument in [*node.args, *node.keywords])
+            named.append((name.lower(), arguments, node.lineno - 1, (node.end_lineno or node.lineno) - 1))
+    return named
+
+
+# ---- Concepts
+
+
+def concepts(file: Path) -> dict[str, Concept]:
+    """Read the concepts of a task, in order; none where it has no such file."""
+    return files.load(Concepts, file, missing=Concepts({})).root
+
+
+def excerpts(program: Program, concept: str) -> list[str]:
+    """The lines that express a concept, a text for each step that has some, as they stand there but for their indentation.
+
+    Raises RosettaError for a marker that no line has any more.
+    """
+    texts = []
+    for section in program.sections:
+        for text in section.concepts.get(concept, []):
+            if not any(text in line for line in section.code.split("\n")):
+                raise RosettaError(
+                    f"{program.path.name}: no line of the cell {section.role} has the text {text!r} of its marker"
+                )
+        lines = []
+        marked = zip(section.shows(concept), section.code.split("\n"))
+        for shown, group in groupby(marked, key=lambda pair: pair[0]):
+            if shown:  # lines that do not follow each other keep no common indentation
+                lines += dedent("\n".join(line for _, line in group)).split("\n")
+        if lines:
+            texts.append("\n".join(ALIGNED.sub("  #", line) for line in lines))
+    return texts
+
+
+def check(program: Program, listed: dict[str, Concept]) -> None:
+    """Raises RosettaError for concepts that a program marks and the task does not list."""
+    strange = sorted({name for section in program.sections for name in section.concepts} - set(listed))
+    if strange:
+        raise RosettaError(f"{program.path.name} marks concepts that concepts.toml does not have: {', '.join(strange)}")
+
+
+# ---- A notebook that runs outside a checkout: before all others it has one cell that fetches what the notebook imports
+
+
+def python(row: Row) -> tuple[int, ...]:
+    """The version that a row's pins want: from ``HOSTED`` on they install into the Python of a hosted notebook."""
+    return tuple(map(int, environments.load(row.environment).recipe.python.split(".")[:2]))
+
+
+def standalone(row: Row, repository: str | None, commit: str | None) -> str:
+    """The copy as a file; without a repository to fetch from it is the notebook as it is, for a checkout."""
+    if repository is None:
+        return row.notebook.read_text(encoding="utf-8")
+    recipe = environments.load(row.environment).recipe
+    serving = [name for name, build in recipe.builds.items() if build.codes(row.imports)]
+    values = {
+        "REPOSITORY": repository,
+        "COMMIT": commit or "HEAD",
+        "FOLDER": row.notebook.parent.relative_to(ROOT).as_posix(),
+        "PINS": f"environments/{row.environment}/requirements.in",
+        # The newest pins ask for a driver that a hosted machine may not have
+        "PINS_ON_GPU": f"environments/{row.environment}/{serving[-1] if serving else 'requirements'}.in",
+        "PYTHON": python(row),
+        "EXACTLY": python(row) < HOSTED,
+    }
+    assigned = "\n".join(f"{name} = {value!r}" for name, value in values.items())
+    first = FIRST_CELL.read_text(encoding="utf-8").replace("# given\n", f"{assigned}\n").strip()
+    notebook = nbformat.read(row.notebook, as_version=4)
+    cell = nbformat.v4.new_code_cell(first, id="fetch")
+    if (notebook.nbformat, notebook.nbformat_minor) < (4, 5):  # whose cells have no ids
+        del cell["id"]
+    notebook.cells.insert(0, cell)
+    return nbformat.writes(notebook) + "\n"

@@ -171,7 +171,7 @@ class LoggingKernels(Kernels):
     """Kernels whose runs all write to one log, which outlives them. Without it, where it cannot be written."""
 
     def __init__(self, kernels: Kernels, log: Path):
-        super().__init__(kernels.given, kernels.builds)
+        super().__init__(kernels.interpreters, kernels.builds)
         self.log = log
         with suppress(OSError):
             log.unlink(missing_ok=True)

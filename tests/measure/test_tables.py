@@ -5,7 +5,7 @@ from unittest.mock import MagicMock
 
 import pytest
 
-from rosetta import blocks, catalog, files
+from rosetta import catalog, files, markdown
 from rosetta.errors import RosettaError
 from rosetta.kinds.kind import BATCH
 from rosetta.measure import cells, keep, lessons, scripts, sweep
@@ -118,9 +118,9 @@ def test_unknown_and_empty_blocks_are_told(tmp_path):
     block = "[//]: # ({})\nold\n[//]: # (end)"
     tables = Tables(KNOWN, [], tmp_path).blocks()
     with pytest.raises(RosettaError, match="there is no table nix; there are: fastest"):
-        blocks.fill(block.format("nix"), tables)
-    text = blocks.fill(block.format("fastest"), tables)
-    assert "Not measured yet." in text and "old" not in text and blocks.fill(text, tables) == text
+        markdown.fill(block.format("nix"), tables)
+    text = markdown.fill(block.format("fastest"), tables)
+    assert "Not measured yet." in text and "old" not in text and markdown.fill(text, tables) == text
 
 
 def test_picture_of_a_sweep(tmp_path):

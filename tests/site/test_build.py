@@ -1,52 +1,36 @@
-"""What the site is made of: text stays text, markers cannot rot, and it is built in time."""
+"""What the site is made of: its files and links, text that stays text, markers that cannot rot, notebooks to take away."""
 
-import base64
 import json
 import re
 import shutil
-import time
+import subprocess
+import sys
 from html.parser import HTMLParser
 from pathlib import Path
 
 import nbformat
 import pytest
 
+from rosetta import records
 from rosetta.errors import RosettaError
 from rosetta.kinds import KINDS
 from rosetta.paths import COMMON, NOTEBOOKS, RESULTS, ROOT
-from rosetta.site import addresses, build, calls, concepts, executed, highlight, programs, prose
+from rosetta.site import addresses, build, html, programs
+from rosetta.site.pages import Pages, TaskContent, write_framework
 from tests import toys
 from tests.fault_table import fault
-from tests.site.browser import Reader
 from tests.standin import TASK as STANDIN
 from tests.test_report import CATALOG, TASK
 from tests.test_report import make as make_record
 
+HOME = "https://example.org/stone"
+DOCUMENTS = {f"docs/{name}.html" for name in ("some", "same-network", "lessons", "porting-weights")}
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 LOADED = {"width": "1 onload=document.title='taken'", "height": 20, "alt": '" onload="document.title=1'}
 EVIL = "<script>parent.document.title = 'taken'</script><img src=x onerror=alert(1)>"
 
 
-@pytest.fixture
-def checkout(standin):
-    """A stand-in checkout whose notebooks keep to the contract: copies of PyTorch's under other names."""
-    shutil.copytree(ROOT / "docs", standin.root / "docs")
-
-    def fill(names: list[str], **keys: str) -> Path:
-        shutil.rmtree(standin.root / "notebooks")
-        folder = standin.root / "notebooks" / STANDIN
-        folder.mkdir(parents=True)
-        shutil.copy(NOTEBOOKS / TASK / "concepts.toml", folder)
-        for name in names:
-            shutil.copy(NOTEBOOKS / TASK / "pytorch.ipynb", folder / f"{name}.ipynb")
-        entries = [
-            standin.entry(name).replace(f'title = "{name}"', f"title = {json.dumps(keys.get(name, name))}")
-            for name in names
-        ]
-        standin.catalog("".join(entries))
-        return standin.root
-
-    return fill
+# ---- The site of all records, whose pages the other tests read
 
 
 def test_built_in_time(built):
@@ -62,21 +46,207 @@ def test_committed_pictures_are_those_of_the_records(site):
     assert committed == drawn, "draw them anew: python3 run_all.py report --pictures"
 
 
-def test_hundred_frameworks(checkout, standin, browser):
-    root = checkout([f"framework{number}" for number in range(100)])
-    started = time.perf_counter()
-    done = standin.call("site", "--to", str(root / "site"), "--out", str(standin.out), own_python=False)
-    assert done.returncode == 0, done.stderr
-    assert time.perf_counter() - started <= 60
-    reader = Reader(browser, root / "site")
-    page = reader.open(f"compare/{STANDIN}.html#framework7+framework99")
-    page.wait_for_selector("#record article:nth-child(2)")
-    assert {file.name for file in reader.sizes if file.parent.name == STANDIN} == {
-        "framework7.js",
-        "framework99.js",
+# ---- A small site in this process
+
+
+@pytest.fixture
+def checkout(inside):
+    """A stand-in checkout whose notebooks keep to the contract: copies of PyTorch's under other names."""
+
+    def fill(names: list[str], documents: bool = False, **titles: str) -> Path:
+        shutil.rmtree(inside.root / "notebooks")
+        folder = inside.root / "notebooks" / STANDIN
+        folder.mkdir(parents=True)
+        shutil.copy(NOTEBOOKS / TASK / "concepts.toml", folder)
+        for name in names:
+            shutil.copy(NOTEBOOKS / TASK / "pytorch.ipynb", folder / f"{name}.ipynb")
+        entries = [
+            inside.entry(name).replace(f'title = "{name}"', f"title = {json.dumps(titles.get(name, name))}")
+            for name in names
+        ]
+        inside.catalog("".join(entries))
+        (inside.root / "docs").mkdir()
+        for document in DOCUMENTS:
+            page = inside.root / document.replace(".html", ".md")
+            page.write_text("# A page of some words\n\nSome.\n")
+        return folder
+
+    return fill
+
+
+@pytest.fixture
+def made(inside):
+    """Writes the site of a small checkout; returns its folder."""
+
+    def write(*options: str) -> Path:
+        site = inside.root / "site"
+        done = inside.call("site", "--to", str(site), "--out", str(inside.out), *options, own_python=False)
+        assert done.returncode == 0, done.stderr
+        return site
+
+    return write
+
+
+@pytest.fixture
+def small(checkout, inside, made) -> Path:
+    """Two frameworks with PyTorch's notebook; the first has been run, once on synthetic data."""
+    folder = checkout(["good", "other"])
+    for preset, text in (("smoke", "of the other run\n"), ("quick", "epoch 1/1\n")):
+        record = make_record("good", preset=preset, synthetic=preset == "smoke")
+        record.notebook.executed = "good.ipynb"
+        file = records.write(record, inside.out)
+        executed = nbformat.read(folder / "good.ipynb", as_version=4)
+        for cell in (cell for cell in executed.cells if cell.metadata.get("tags") == ["train"]):
+            cell.outputs = [nbformat.v4.new_output("stream", text=text)]
+        nbformat.write(executed, file.with_name("good.ipynb"))
+    return made("--repository", HOME)
+
+
+def test_pages_and_files(small):
+    named = (
+        "code: good.js other.js reference.js",
+        "compare/concepts/conformance/network: html",
+        "frameworks: good.html other.html",
+        "notebooks: good.ipynb other.ipynb",
+        "outputs: good.js",
+        "results: csv html json",
+    )
+    generated = {f"results/{name}.html" for name in ("benchmarks", "scaling", "speed")}
+    expected = {"index.html", "results.html", *generated, *DOCUMENTS}
+    for folders, names in (line.split(": ") for line in named):
+        for folder in folders.split("/"):
+            expected |= {f"{folder}/{STANDIN}{'/' if '.' in name else '.'}{name}" for name in names.split()}
+    for preset in ("quick", "smoke-synthetic"):
+        expected |= {f"records/here/{STANDIN}/{preset}/good.{suffix}" for suffix in ("html", "ipynb", "json")}
+    expected |= {f"pictures/{STANDIN}-here-{preset}-epochs.svg" for preset in ("quick", "smoke-synthetic-data")}
+    expected.add(".rosetta-site")
+    files = {file.relative_to(small).as_posix() for file in small.rglob("*") if file.is_file()}
+    assert {file for file in files if not file.startswith("assets/")} == expected
+    assert "assets/site.css" in files and "assets/compare_page.js" in files
+
+
+def test_what_each_page_says(small):
+    titles = {
+        "index.html": "Deep Learning Rosetta Stone",
+        f"compare/{STANDIN}.html": "Compare: Stand-in",
+        f"concepts/{STANDIN}.html": "Concepts: Stand-in",
+        f"conformance/{STANDIN}.html": "Conformance: Stand-in",
+        "results.html": "Results",
+        f"results/{STANDIN}.html": "Results: Stand-in",
+        "docs/some.html": "A page of some words",
+        f"frameworks/{STANDIN}/good.html": "good",
     }
-    assert sum(reader.sizes.values()) <= 400_000
-    assert not reader.troubles
+    for name, title in titles.items():
+        text = (small / name).read_text()
+        assert re.search(r"<title>(.*?)( · Deep.*)?</title>", text)[1] == title, name
+        assert f'href="{HOME}' in text, name
+    for name in ("compare", "concepts", "results", "conformance"):
+        text = (small / name / f"{STANDIN}.html").read_text()
+        assert f'<a href="../{name}/{STANDIN}.html" aria-current="page">{name.title()}</a>' in text
+    assert '<a href="results.html" aria-current="page">Results</a>' in (small / "results.html").read_text()
+    assert "Conv2d" in (small / "concepts" / f"{STANDIN}.html").read_text()
+
+
+def test_what_the_compare_page_loads(small):
+    text = (small / "compare" / f"{STANDIN}.html").read_text()
+    known = json.loads(re.search(r"<script[^>]*application/json[^>]*>(.*?)</script>", text, re.DOTALL)[1])
+    good, other, reference = known["rows"]
+    assert good == {
+        "name": "good",
+        "title": "good",
+        "program": "good",
+        "page": f"../frameworks/{STANDIN}/good.html",
+        "injected": [],
+        "executed": True,
+    }
+    assert (other["name"], other["executed"]) == ("other", False)
+    assert (reference["program"], reference["page"]) == ("reference", f"../network/{STANDIN}.html")
+    assert known["concepts"]["dropout"]
+    printed = (small / "outputs" / STANDIN / "good.js").read_text()
+    what, key, content = re.fullmatch(r'rosetta\.(\w+)\("(\w+)", (.*)\);\n', printed).groups()
+    content = json.loads(content)
+    assert (what, key) == ("outputs", "good")
+    assert content["steps"]["train"] == [{"text": "epoch 1/1", "same": True}] and content["about"].startswith(
+        "here, quick"
+    )
+    assert (small / "compare" / content["page"]).is_file()
+    assert "keepdims" in (small / "code" / STANDIN / "reference.js").read_text(), "the functions that it imports, too"
+    code = (small / "code" / STANDIN / "good.js").read_text()
+    steps = json.loads(re.fullmatch(r'rosetta\.program\("good", (.*)\);\n', code)[1])
+    (model,) = steps["model"]
+    assert model["note"].startswith("<") and model["concepts"] and ["relu", "", 1, 1] in model["calls"]
+
+
+def test_pages_of_tasks_of_every_kind(inside, made):
+    """A toy of each kind: a page of each sort, and a framework's pages lead to each other. One has its notebook and no more."""
+    shutil.copytree(ROOT / "docs", inside.root / "docs")
+    toys.write(inside.root)
+    shutil.rmtree(inside.root / "notebooks" / STANDIN)  # its notebooks have no text
+    (inside.root / "catalog.toml").write_text("schema = 2\n" + toys.FRAMEWORK)
+    bare = inside.root / "notebooks" / toys.TOYS[-1]
+    notebook = nbformat.read(bare / "numpy.ipynb", as_version=4)
+    for cell in notebook.cells:
+        cell.metadata.pop("concepts", None)
+    nbformat.write(notebook, bare / "numpy.ipynb")
+    reference = inside.root / "common" / "reference" / f"{bare.name}.py"
+    for file in (bare / "README.md", bare / "concepts.toml", reference):
+        file.unlink(missing_ok=True)
+    site = made()
+    index = (site / "index.html").read_text()
+    for task in toys.TOYS:
+        for folder in addresses.OF_TASKS:
+            assert (site / folder / f"{task}.html").is_file() and f"{folder}/{task}.html" in index
+        page = (site / "frameworks" / task / "numpy.html").read_text()
+        assert [other for other in toys.TOYS if f"../{other}/numpy.html" in page] == [
+            other for other in toys.TOYS if other != task
+        ]
+
+
+def test_folder_with_something_else_is_left_alone(tmp_path):
+    (tmp_path / "thesis.tex").touch()
+    with pytest.raises(RosettaError, match="is not empty and holds no earlier site: name another folder with --to"):
+        build.write(tmp_path, tmp_path / "none", None)
+    assert [file.name for file in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+def test_failure_leaves_the_earlier_site(tmp_path):
+    with build._replaced(tmp_path / "site") as new:
+        (new / "index.html").write_text("earlier")
+    with pytest.raises(ZeroDivisionError), build._replaced(tmp_path / "site") as new:
+        (new / "index.html").write_text(str(1 / 0))
+    assert (tmp_path / "site" / "index.html").read_text() == "earlier"
+    assert [file.name for file in tmp_path.iterdir()] == ["site"]
+
+
+# ---- Addresses
+
+
+@pytest.mark.parametrize(
+    "file, page",
+    [
+        ("README.md", "index.html"),
+        ("docs/some.md", "docs/some.html"),
+        ("results/conformance/some.md", "conformance/some.html"),
+        ("environments/README.md", "docs/environments.html"),
+        (f"notebooks/{STANDIN}/some.ipynb", f"frameworks/{STANDIN}/some.html"),
+        (f"notebooks/{STANDIN}/README.md", f"network/{STANDIN}.html"),
+        (f"notebooks/{STANDIN}/task.toml", None),
+        ("rosetta/cli.py", None),
+    ],
+)
+def test_page_of_a_file(file, page):
+    assert addresses.of_file(ROOT / file) == page
+
+
+def test_a_link_leads_to_the_page_of_the_site_that_its_title_names():
+    text = '[code](../notebooks "on the site: compare/a.html#b+c/model") [plain](some.md "a title")'
+    pages = Pages(ROOT, ROOT, None, None)
+    first, second = re.findall("<a (.*?)>", pages.markup(text, ROOT / "docs", "docs/other.html"))
+    assert first == 'href="../compare/a.html#b+c/model"'
+    assert second == 'href="some.html" title="a title"'
+
+
+# ---- Text stays text
 
 
 def outputs() -> list[nbformat.NotebookNode]:
@@ -101,24 +271,24 @@ def outputs() -> list[nbformat.NotebookNode]:
 def test_script_in_an_output_is_text(tmp_path):
     cell = nbformat.v4.new_code_cell("1", outputs=outputs())
     nbformat.write(nbformat.v4.new_notebook(cells=[cell]), tmp_path / "x.ipynb")
-    html = executed.body(tmp_path / "x.ipynb", lambda text: prose.markup(text, tmp_path, lambda file, _: file.name))
+    page = html.executed(tmp_path / "x.ipynb", lambda text: html.markdown(text, tmp_path, lambda file, _: file.name))
     begun = []
     parser = HTMLParser()
     parser.handle_starttag = lambda tag, attributes: begun.append((tag, dict(attributes)))
-    parser.feed(html)
+    parser.feed(page)
     assert {"img", "a"} <= {tag for tag, _ in begun} and not {"script", "iframe", "object"} & {tag for tag, _ in begun}
     assert not [name for _, attributes in begun for name in attributes if name.startswith("on")]
     assert not [one for _, one in begun if one.get("href", "").startswith("javascript")]
-    assert html.count("&lt;script&gt;") > 3
+    assert page.count("&lt;script&gt;") > 3
     return "the script as text, on a page where nothing runs", "the executed notebook, as it was"
 
 
-def test_whatever_is_in_catalog_notebook_and_record_stays_text(checkout, standin, browser, screenshot):
-    root = checkout(["good", "other"], good=f"Good {EVIL}")
-    notebook = nbformat.read(root / "notebooks" / STANDIN / "good.ipynb", as_version=4)
+def test_whatever_is_in_catalog_notebook_and_record_stays_text(checkout, inside, made, window, screenshot):
+    folder = checkout(["good", "other"], good=f"Good {EVIL}")
+    notebook = nbformat.read(folder / "good.ipynb", as_version=4)
     for cell in notebook.cells:
         cell.source += f"\n{EVIL}" if cell.cell_type == "markdown" else f"\n# {EVIL}"
-    nbformat.write(notebook, root / "notebooks" / STANDIN / "good.ipynb")
+    nbformat.write(notebook, folder / "good.ipynb")
     code = next(cell for cell in notebook.cells if cell.cell_type == "code")
     code.outputs = outputs()
     for name, status in (("good", "ok"), ("other", "failed")):
@@ -127,12 +297,10 @@ def test_whatever_is_in_catalog_notebook_and_record_stays_text(checkout, standin
         )
         record.machine.cpu = record.machine.os = EVIL
         record.notebook.executed = f"{name}{'' if status == 'ok' else '.failed'}.ipynb"
-        file = build.records.write(record, standin.out)
+        file = records.write(record, inside.out)
         nbformat.write(notebook, file.parent / record.notebook.executed)
-    done = standin.call("site", "--to", str(root / "site"), "--out", str(standin.out), own_python=False)
-    assert done.returncode == 0, done.stderr
-    reader = Reader(browser, root / "site")
-    hrefs = [file.relative_to(root / "site").as_posix() for file in (root / "site").rglob("*.html")]
+    site = made()
+    reader, hrefs = window(site), [file.relative_to(site).as_posix() for file in site.rglob("*.html")]
     for href in [*hrefs, f"compare/{STANDIN}.html#good+other"]:
         page = reader.open(href)
         if "#" in href:
@@ -147,16 +315,81 @@ def test_whatever_is_in_catalog_notebook_and_record_stays_text(checkout, standin
     page = reader.open(next(href for href in hrefs if href.endswith("/good.html") and href.startswith("records")))
     assert "<script>" in page.locator(".executed").inner_text()
     screenshot(page)
-    assert not reader.troubles
+
+
+def executed(folder: Path, cell: nbformat.NotebookNode, resolve: html.Resolve = lambda file, _: None) -> str:
+    """The page of a notebook with this cell."""
+    nbformat.write(nbformat.v4.new_notebook(cells=[cell]), folder / "x.ipynb")
+    return html.executed(folder / "x.ipynb", lambda text: html.markdown(text, folder, resolve))
+
+
+def displayed(kind: str, data: str) -> nbformat.NotebookNode:
+    return nbformat.v4.new_code_cell("1", outputs=[nbformat.v4.new_output("display_data", data={kind: data})])
+
+
+def test_executed_notebook_fetches_nothing_and_its_links_are_relinked(tmp_path):
+    text = "![x](https://example.org/a.png) [y](https://example.org) [z](a.md)"
+    page = executed(tmp_path, nbformat.v4.new_markdown_cell(text), lambda file, _: f"../{file.stem}.html")
+    assert "example.org/a.png" not in page and 'href="https://example.org"' in page and 'href="../a.html"' in page
+
+
+def test_svg_of_a_notebook_is_a_picture_in_which_no_script_runs(tmp_path, window):
+    drawing = next((RESULTS / "pictures").glob("*.svg")).read_text()
+    evil = "<script>document.title = 'taken'; parent.document.title = 'taken'</script>"
+    svg = drawing.replace("<defs>", f"{evil}<defs>", 1).replace("<svg ", "<svg onload='top.document.title = 1' ", 1)
+    page = executed(tmp_path, displayed("image/svg+xml", svg))
+    assert "<svg" not in page and "<script" not in page
+    (tmp_path / "x.html").write_text(page)
+    shown = window(tmp_path).open("x.html")
+    assert shown.evaluate("document.images[0].decode().then(() => document.images[0].naturalWidth)") > 100
+    assert shown.title() in ("", "x.html")
+
+
+@pytest.mark.parametrize("address", ["data:text/html,x", "JaVaScript:alert(1)", "vbscript:x", " javascript:alert(1)"])
+def test_link_of_an_output_leads_to_a_page_or_nowhere(tmp_path, address):
+    text = f"</div></div><a href='{address}' id='main' onclick='x()'>link</a><table><tr><td style='text-align:right'>1"
+    page = executed(tmp_path, displayed("text/html", text))
+    assert '<a rel="noopener">link</a>' in page and '<td style="text-align:right">1</td>' in page
+
+
+def test_sizes_of_an_output_are_numbers():
+    page = html.clean("<img width='7' height='9em'><img width='calc(1px)' height='8'>")
+    assert page == '<img width="7"><img height="8">'
+
+
+def test_what_the_steps_of_a_notebook_printed(tmp_path):
+    made = nbformat.v4.new_code_cell("x", metadata={"tags": ["train"]})
+    made.outputs = [
+        nbformat.v4.new_output("stream", text="0 %\r100 %\n"),
+        nbformat.v4.new_output("display_data", data={"text/plain": "a picture"}),
+        nbformat.v4.new_output("error", ename="E", evalue="e", traceback=["\x1b[31mTraceback", "E: e"]),
+    ]
+    nbformat.write(nbformat.v4.new_notebook(cells=[made, nbformat.v4.new_code_cell("y")]), tmp_path / "x.ipynb")
+    assert html.printed(tmp_path / "x.ipynb", ["train"]) == {"train": [("x", "100 %\na picture\nTraceback\nE: e")]}
+
+
+def test_constants_are_linked_and_nothing_else():
+    (line,) = html.lines("LR = 'LR' + x.LR  # LR <b>", {"LR"}, "page.html")
+    assert line.count('href="page.html#LR"') == 2 and "&lt;b&gt;" in line and "<b>" not in line
+
+
+def test_markdown_keeps_raw_html_as_text_and_relinks_files():
+    text, pages = "<b>x</b> [a](a.md#p) [b](b.md) [c](https://example.org)", {ROOT / "docs" / "a.md": "x.html"}
+    made = html.markdown(text, ROOT / "docs", lambda file, place: pages.get(file) and pages[file] + place)
+    assert "&lt;b&gt;" in made and '<a href="x.html#p">a</a>' in made
+    assert "<a>b</a>" in made and '<a href="https://example.org">c</a>' in made
+
+
+# ---- Programs and concepts
 
 
 @pytest.mark.parametrize("task", CATALOG.tasks.values(), ids=CATALOG.tasks)
 def test_markers_name_lines_that_are_there(task):
-    known = concepts.read(task.folder / "concepts.toml")
+    known = programs.concepts(task.folder / "concepts.toml")
     for path in sorted(task.folder.glob("*.ipynb")):
         program = programs.notebook(path, task.kind)
-        concepts.check(program, known)
-        assert all(concepts.excerpts(program, concept) for concept in known), path.name
+        programs.check(program, known)
+        assert all(programs.excerpts(program, concept) for concept in known), path.name
 
 
 def test_marker_without_its_line_is_an_error(tmp_path):
@@ -165,13 +398,13 @@ def test_marker_without_its_line_is_an_error(tmp_path):
         cell.source = cell.source.replace("nn.MaxPool2d(2)", "nn.AvgPool2d(2)")
     nbformat.write(notebook, tmp_path / "pytorch.ipynb")
     with pytest.raises(RosettaError, match=r"pytorch.ipynb: no line of the cell model has the text .*MaxPool2d"):
-        concepts.excerpts(programs.notebook(tmp_path / "pytorch.ipynb", KINDS["train"]), "pooling")
+        programs.excerpts(programs.notebook(tmp_path / "pytorch.ipynb", KINDS["train"]), "pooling")
 
 
 def test_excerpt_is_dedented_line_by_line():
     program = programs.notebook(NOTEBOOKS / TASK / "mxnet_gluon.ipynb", KINDS["train"])
-    (first,) = concepts.excerpts(program, "loss")
-    assert (first.role, first.code) == ("optimizer", "loss_fn = gluon.loss.SoftmaxCrossEntropyLoss()")
+    (first,) = programs.excerpts(program, "loss")
+    assert first == "loss_fn = gluon.loss.SoftmaxCrossEntropyLoss()"
 
 
 @pytest.mark.parametrize("task", CATALOG.tasks.values(), ids=CATALOG.tasks)
@@ -200,122 +433,69 @@ def test_notebooks_of_every_kind_are_cut_by_its_roles(kind, tmp_path):
     assert all(("Heading" in section.note) == (section.role in many) for section in program.sections)
 
 
-def test_pages_of_tasks_of_every_kind(inside):
-    """A toy of each kind: a page of each sort, and a framework's pages lead to each other. One has its notebook and no more."""
-    shutil.copytree(ROOT / "docs", inside.root / "docs")
-    toys.write(inside.root)
-    shutil.rmtree(inside.root / "notebooks" / STANDIN)  # its notebooks have no text
-    (inside.root / "catalog.toml").write_text("schema = 2\n" + toys.FRAMEWORK)
-    bare = inside.root / "notebooks" / toys.TOYS[-1]
-    notebook = nbformat.read(bare / "numpy.ipynb", as_version=4)
-    for cell in notebook.cells:
-        cell.metadata.pop("concepts", None)
-    nbformat.write(notebook, bare / "numpy.ipynb")
-    reference = inside.root / "common" / "reference" / f"{bare.name}.py"
-    for file in (bare / "README.md", bare / "concepts.toml", reference):
-        file.unlink(missing_ok=True)
-    done = inside.call("site", "--to", str(inside.root / "site"), "--out", str(inside.out), own_python=False)
-    assert done.returncode == 0, done.stderr
-    index = (inside.root / "site" / "index.html").read_text()
-    for task in toys.TOYS:
-        for folder in addresses.OF_TASKS:
-            assert (inside.root / "site" / folder / f"{task}.html").is_file() and f"{folder}/{task}.html" in index
-        page = (inside.root / "site" / "frameworks" / task / "numpy.html").read_text()
-        assert [other for other in toys.TOYS if f"../{other}/numpy.html" in page] == [
-            other for other in toys.TOYS if other != task
-        ]
-
-
-def test_constants_are_linked_and_nothing_else():
-    (line,) = highlight.lines("LR = 'LR' + x.LR  # LR <b>", {"LR"}, "page.html")
-    assert line.count('href="page.html#LR"') == 2 and "&lt;b&gt;" in line and "<b>" not in line
-
-
-def test_prose_keeps_raw_html_as_text_and_relinks_files():
-    resolve = {ROOT / "docs" / "a.md": "x.html"}
-    html = prose.markup(
-        "<b>x</b> [a](a.md#p) [b](b.md) [c](https://example.org)",
-        ROOT / "docs",
-        lambda f, p: resolve.get(f) and resolve[f] + p,
-    )
-    assert "&lt;b&gt;" in html and '<a href="x.html#p">a</a>' in html
-    assert "<a>b</a>" in html and '<a href="https://example.org">c</a>' in html
-
-
-def test_what_the_steps_of_a_notebook_printed(tmp_path):
-    made = nbformat.v4.new_code_cell("x", metadata={"tags": ["train"]})
-    made.outputs = [
-        nbformat.v4.new_output("stream", text="0 %\r100 %\n"),
-        nbformat.v4.new_output("display_data", data={"text/plain": "a picture"}),
-        nbformat.v4.new_output("error", ename="E", evalue="e", traceback=["\x1b[31mTraceback", "E: e"]),
-    ]
-    nbformat.write(nbformat.v4.new_notebook(cells=[made, nbformat.v4.new_code_cell("y")]), tmp_path / "x.ipynb")
-    printed = executed.Printed("x", "100 %\na picture\nTraceback\nE: e")
-    assert executed.printed(tmp_path / "x.ipynb", ["train"]) == {"train": [printed]}
-
-
-def test_executed_notebook_fetches_nothing_and_its_links_are_relinked(tmp_path):
-    notebook = nbformat.v4.new_notebook(
-        cells=[nbformat.v4.new_markdown_cell("![x](https://example.org/a.png) [y](https://example.org) [z](a.md)")]
-    )
-    nbformat.write(notebook, tmp_path / "x.ipynb")
-    html = executed.body(
-        tmp_path / "x.ipynb", lambda text: prose.markup(text, tmp_path, lambda file, _: f"../{file.stem}.html")
-    )
-    assert "example.org/a.png" not in html and 'href="https://example.org"' in html and 'href="../a.html"' in html
-
-
-def test_svg_of_a_notebook_is_its_shapes_and_words(tmp_path, browser):
-    """It is a picture, in which no script runs anyway; it looks as it did."""
-    drawing = next((RESULTS / "pictures").glob("*.svg")).read_text()
-    evil = "<script>alert(1)</script><a xlink:href='javascript:alert(1)'><text onclick='alert(1)'>a&#160;b</text></a>"
-    svg = drawing.replace("<defs>", f"{evil}<defs>", 1).replace("<svg ", "<svg onload='alert(1)' ", 1)
-    cell = nbformat.v4.new_code_cell("1")
-    cell.outputs = [nbformat.v4.new_output("display_data", data={"image/svg+xml": svg})]
-    nbformat.write(nbformat.v4.new_notebook(cells=[cell]), tmp_path / "x.ipynb")
-    html = executed.body(tmp_path / "x.ipynb", lambda text: text)
-    clean = base64.b64decode(re.search(r"svg\+xml;base64,([^\"]+)", html)[1]).decode()
-    assert not re.search(r"script|\son\w+=", clean) and "a&#160;b" in clean
-    assert clean.count("<path") == drawing.count("<path") and clean.count("<use") == drawing.count("<use")
-    page = browser.new_page()
-    page.set_content(html)
-    assert page.evaluate("document.images[0].decode().then(() => document.images[0].naturalWidth)") > 100
-    page.close()
-
-
-@pytest.mark.parametrize("address", ["data:text/html,x", "JaVaScript:alert(1)", "vbscript:x", " javascript:alert(1)"])
-def test_link_of_an_output_leads_to_a_page_or_nowhere(tmp_path, address):
-    cell = nbformat.v4.new_code_cell("1")
-    text = f"</div></div><a href='{address}' id='main' onclick='x()'>link</a><table><tr><td style='text-align:right'>1"
-    cell.outputs = [nbformat.v4.new_output("display_data", data={"text/html": text})]
-    nbformat.write(nbformat.v4.new_notebook(cells=[cell]), tmp_path / "x.ipynb")
-    html = executed.body(tmp_path / "x.ipynb", lambda text: text)
-    assert '<a rel="noopener">link</a>' in html and '<td style="text-align:right">1</td>' in html
-
-
-def test_sizes_of_an_output_are_numbers():
-    html = executed._clean("<img width='7' height='9em'><img width='calc(1px)' height='8'>")
-    assert html == '<img width="7"><img height="8">'
-
-
 def test_calls_are_told_apart_by_their_last_name_and_arguments():
     code = "x = nn.Conv2d(\n    3, kernel_size=(3,3))\nprint(len(x.Sum()))"
-    assert calls.calls(code) == [("conv2d", "3, kernel_size=(3, 3)", 0, 1), ("sum", "", 2, 2)]
-    assert calls.calls("%matplotlib inline") == []
+    assert programs.calls(code) == [("conv2d", "3, kernel_size=(3, 3)", 0, 1), ("sum", "", 2, 2)]
+    assert programs.calls("%matplotlib inline") == []
 
 
-def test_folder_with_something_else_is_left_alone(tmp_path):
-    (tmp_path / "thesis.tex").touch()
-    with pytest.raises(RosettaError, match="is not empty and holds no earlier site: name another folder with --to"):
-        build.write(tmp_path, RESULTS, None)
-    assert [file.name for file in tmp_path.iterdir()] == ["thesis.tex"]
+# ---- The notebook that a framework's page offers runs from an empty folder: its first cell fetches the rest
 
 
-def test_failure_leaves_the_earlier_site(tmp_path, monkeypatch):
-    build.write(tmp_path / "site", tmp_path / "results", None)
-    before = (tmp_path / "site" / "index.html").stat().st_mtime_ns
-    monkeypatch.setattr("rosetta.site.results.write", lambda *_: 1 / 0)
-    with pytest.raises(ZeroDivisionError):
-        build.write(tmp_path / "site", tmp_path / "results", None)
-    assert (tmp_path / "site" / "index.html").stat().st_mtime_ns == before
-    assert [file.name for file in tmp_path.iterdir()] == ["site"]
+ROW = next(row for row in CATALOG.rows(TASK) if row.name == "pytorch")  # of this test's own Python
+OLD = next(row for row in CATALOG.rows(TASK) if row.variant is None and programs.python(row) < programs.HOSTED)
+PIP = """import sys; open(sys.argv[0] + ".asked", "w").write(" ".join(sys.argv[1:]))"""
+
+
+@pytest.fixture
+def empty(tmp_path, monkeypatch) -> Path:
+    """A folder with nothing in it, and a pip that only notes what it is asked for."""
+    (tmp_path / "modules" / "pip").mkdir(parents=True)
+    (tmp_path / "modules" / "pip" / "__main__.py").write_text(PIP)
+    (tmp_path / "empty").mkdir()
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "modules"))
+    return tmp_path / "empty"
+
+
+def cells(text: str) -> list[str]:
+    return ["".join(cell["source"]) for cell in json.loads(text)["cells"] if cell["cell_type"] == "code"]
+
+
+def execute(code: str, folder: Path) -> subprocess.CompletedProcess:
+    return subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True)
+
+
+def test_copy_runs_from_an_empty_folder(empty, tmp_path):
+    first, parameters, *rest = cells(programs.standalone(ROW, str(ROOT), None))
+    assert [parameters, *rest] == cells(ROW.notebook.read_text(encoding="utf-8")), "one cell more, and no other change"
+    done = execute(f"{parameters}\nprint(BATCHSIZE)", empty)
+    assert "No module named 'common'" in done.stderr
+    again = f"{first}\n{first}\n{parameters}\nfrom common.record import record\nprint(BATCHSIZE)"
+    done = execute(again, empty)
+    assert done.stdout.split() == [str(CATALOG.task(TASK).constants()["BATCHSIZE"])], done.stderr
+    assert [file.name for file in empty.iterdir()] == ["rosetta-stone"]
+    asked = (tmp_path / "modules" / "pip" / "__main__.py.asked").read_text()
+    assert asked.startswith("install --quiet torch=") and " lightning==" in asked and "#" not in asked
+
+
+def test_python_that_the_framework_needs_is_said(empty):
+    (first, *_) = cells(programs.standalone(OLD, str(ROOT), None))
+    done = execute(first, empty)
+    assert done.returncode == 1 and done.stderr.startswith("This framework needs Python 3.")
+    assert list(empty.iterdir()) == []
+
+
+def test_page_offers_the_copy_and_colab_where_the_site_is_published(tmp_path):
+    home, copy = "https://github.com/someone/stone", f"notebooks/{TASK}/pytorch.ipynb"
+    content = TaskContent(CATALOG, TASK, [], {})
+
+    def page(key: str, branch: str | None) -> str:
+        write_framework(Pages(tmp_path, tmp_path, home, None, branch), content, key, [])
+        return (tmp_path / "frameworks" / TASK / f"{key}.html").read_text()
+
+    published = page("pytorch", "gh-pages")
+    colab = "https://colab.research.google.com/github/someone/stone/blob/gh-pages/"
+    for link in (f'href="../../{copy}" download', f'href="{colab}{copy}"', f'href="{home}/blob/main/{copy}"'):
+        assert link in published
+    assert "someone/stone" in cells((tmp_path / copy).read_text())[0]
+    assert "Colab" not in page("pytorch", None) and "Colab" not in page(OLD.framework, "gh-pages")

@@ -1,13 +1,14 @@
-"""The compare page, used as a reader uses it: choosing columns, and what stands in them."""
+"""The compare page, used as a reader uses it: columns, addresses, what differs, on paper and before a class."""
 
+import re
 import time
+from urllib.parse import unquote
 
 import nbformat
 import pytest
 
 from rosetta import catalog
 from rosetta.paths import NOTEBOOKS
-from tests.site.browser import Reader
 from tests.test_report import TASK
 
 PAGE = f"compare/{TASK}.html"
@@ -48,6 +49,18 @@ def view(page, label: str, on: bool) -> None:
     page.locator("#view summary").click()
 
 
+@pytest.fixture
+def compare(reader, window, site):
+    """Opens the compare page in the reader's window, or in another of this size, and waits for its columns."""
+
+    def opened(fragment: str = "", **size):
+        page = (window(site, **size) if size else reader).open(PAGE + fragment)
+        shown(page)
+        return page
+
+    return opened
+
+
 # ---- Columns
 
 
@@ -59,9 +72,8 @@ def test_opened_at_the_model_of_two_frameworks(reader, screenshot):
     screenshot(page)
 
 
-def test_two_to_four_frameworks_are_chosen(reader, screenshot):
-    page = reader.open(PAGE)
-    shown(page)
+def test_two_to_four_frameworks_are_chosen(compare, screenshot):
+    page = compare()
     page.get_by_role("button", name="Add a framework").click()
     page.wait_for_function("location.hash.endsWith('compiled%5D/model')")
     page.get_by_label("Column 3").select_option("reference")
@@ -77,23 +89,20 @@ def test_two_to_four_frameworks_are_chosen(reader, screenshot):
     assert shown(page) == ["Flax", "Reference in NumPy", "Caffe2"]
 
 
-def test_frameworks_are_offered_in_the_catalogs_order(reader):
-    page = reader.open(PAGE)
-    shown(page)
+def test_frameworks_are_offered_in_the_catalogs_order(compare):
+    page = compare()
     offered = page.locator("#heads select").first.locator("option").evaluate_all("all => all.map(one => one.value)")
     assert offered == [row.name for row in catalog.load().rows(TASK)] + ["reference"]
 
 
-def test_cells_are_the_notebooks_own(reader):
-    page = reader.open(PAGE + "#pytorch+flax")
-    shown(page)
+def test_cells_are_the_notebooks_own(compare):
+    page = compare("#pytorch+flax")
     for role in ("setup", "model", "optimizer", "train", "record"):
         assert [code(page, role, 0), code(page, role, 1)] == [cell("pytorch", role), cell("flax", role)]
 
 
-def test_titles_notes_and_code_begin_at_one_height(reader):
-    page = reader.open(PAGE + "#pytorch+flax+reference")
-    shown(page)
+def test_titles_notes_and_code_begin_at_one_height(compare):
+    page = compare("#pytorch+flax+reference")
     for role in ("parameters", "model", "train"):
         for part in (".title", ".note", ".code"):
             tops = page.locator(f"#{role} {part}").evaluate_all(
@@ -102,9 +111,8 @@ def test_titles_notes_and_code_begin_at_one_height(reader):
             assert len(tops) == 3 and max(tops) - min(tops) < 1, (role, part)
 
 
-def test_reference_shows_its_own_steps(reader):
-    page = reader.open(PAGE + "#reference")
-    shown(page)
+def test_reference_shows_its_own_steps(compare):
+    page = compare("#reference")
     assert "def forward(" in code(page, "model", 0) and "def initial_weights(" in code(page, "weights", 0)
     whole = page.locator("main").inner_text()
     assert all(f"def {name}(" in whole for name in ("conv", "conv_gradient", "_windows", "momentum_step"))
@@ -121,8 +129,8 @@ CLIPPED = """
 
 
 @pytest.mark.parametrize("columns", ["pytorch+flax", "pytorch+flax+reference", "pytorch+flax+reference+lightning"])
-def test_no_line_is_clipped(browser, site, screenshot, columns):
-    reader = Reader(browser, site, width=1440)
+def test_no_line_is_clipped(window, site, screenshot, columns):
+    reader = window(site, width=1440)
     page = reader.open(f"{PAGE}#{columns}/train")
     assert len(shown(page)) == columns.count("+") + 1
     assert page.evaluate(CLIPPED) == []
@@ -130,24 +138,19 @@ def test_no_line_is_clipped(browser, site, screenshot, columns):
     view(page, "Wrap long lines", False)
     if columns.count("+") > 1:  # two columns hold the longest line
         assert page.evaluate(CLIPPED), "a toggle: such lines scroll in their box"
-    reader.context.close()
-    assert not reader.troubles
 
 
-def test_notes_are_folded_and_stay_so(reader):
-    page = reader.open(PAGE)
-    shown(page)
+def test_notes_are_folded_and_stay_so(compare):
+    page = compare()
     assert page.locator("#model .note").first.is_visible()
     view(page, "Notes", False)
     assert not page.locator(".note:visible, .about:visible").count()
-    page = reader.open(PAGE)
-    shown(page)
+    page = compare()
     assert not page.locator("#model .note").first.is_visible()
 
 
-def test_outputs_of_the_executed_copy_are_shown(reader, screenshot):
-    page = reader.open(PAGE + "#pytorch+flax+reference/train")
-    shown(page)
+def test_outputs_of_the_executed_copy_are_shown(compare, screenshot):
+    page = compare("#pytorch+flax+reference/train")
     assert not page.locator(".output:visible").count()
     view(page, "Outputs of the executed copy", True)
     outputs = page.locator("#train .output")
@@ -161,11 +164,9 @@ def test_outputs_of_the_executed_copy_are_shown(reader, screenshot):
     page.wait_for_url("**/full/pytorch.html")
 
 
-def test_heads_and_choosers_stay_on_top(browser, site, screenshot):
+def test_heads_and_choosers_stay_on_top(compare, screenshot):
     for width, height in ((1440, 900), (390, 844)):
-        reader = Reader(browser, site, width=width, height=height)
-        page = reader.open(PAGE + "#pytorch+flax/model")
-        shown(page)
+        page = compare("#pytorch+flax/model", width=width, height=height)
         page.mouse.wheel(0, 700)
         page.wait_for_timeout(200)
         for name in ("Column 1", "Column 2", "Add a framework"):
@@ -175,16 +176,13 @@ def test_heads_and_choosers_stay_on_top(browser, site, screenshot):
         if width < 400:  # one below the other, each under its own name
             title = page.locator("#model .title").first
             assert abs(below_bar(page, "#model .title")) < 2 and title.inner_text().startswith("PyTorch")
-        reader.context.close()
-        assert not reader.troubles
 
 
 # ---- What differs
 
 
-def test_difference_between_variants_is_marked(reader, screenshot):
-    page = reader.open(PAGE + "#keras%5Bjax%5D+keras%5Btorch%5D/parameters")
-    shown(page)
+def test_difference_between_variants_is_marked(compare, screenshot):
+    page = compare("#keras%5Bjax%5D+keras%5Btorch%5D/parameters")
     assert page.locator(".differs").count() == 0
     view(page, "Mark what differs", True)
     assert page.locator(".differs").all_text_contents() == [
@@ -197,9 +195,8 @@ def test_difference_between_variants_is_marked(reader, screenshot):
     screenshot(page)
 
 
-def test_calls_of_the_same_name_are_compared_between_frameworks(reader, screenshot):
-    page = reader.open(PAGE + "#pytorch+flax/model")
-    shown(page)
+def test_calls_of_the_same_name_are_compared_between_frameworks(compare, screenshot):
+    page = compare("#pytorch+flax/model")
     view(page, "Mark what differs", True)
     marked = page.locator(".differs").all_text_contents()
     assert "    nn.Dropout(DROPOUT_CONV)," in marked  # Flax's takes rngs
@@ -213,25 +210,22 @@ def test_calls_of_the_same_name_are_compared_between_frameworks(reader, screensh
 # ---- Other uses
 
 
-def test_copy_takes_the_cell(reader):
-    page = reader.open(PAGE + "#pytorch+flax")
-    shown(page)
+def test_copy_takes_the_cell(compare):
+    page = compare("#pytorch+flax")
     page.get_by_role("button", name="Copy train of Flax").click()
     page.get_by_text("Copied", exact=True).wait_for()
     assert page.evaluate("navigator.clipboard.readText()") == cell("flax", "train") + "\n"
 
 
-def test_constants_lead_to_their_definition(reader):
-    page = reader.open(PAGE + "#pytorch")
-    shown(page)
+def test_constants_lead_to_their_definition(compare):
+    page = compare("#pytorch")
     page.locator("#optimizer .code a", has_text="MOMENTUM").first.click()
     page.wait_for_url(f"**/network/{TASK}.html#MOMENTUM")
     assert page.locator("tr#MOMENTUM td").first.inner_text() == "0.9"
 
 
-def test_keyboard_alone_is_enough(reader):
-    page = reader.open(PAGE + "#pytorch+flax")
-    shown(page)
+def test_keyboard_alone_is_enough(compare):
+    page = compare("#pytorch+flax")
     page.locator(".skip").focus()
     reached = set()
     for _ in range(60):
@@ -246,15 +240,12 @@ def test_keyboard_alone_is_enough(reader):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_phone_width_stacks_the_columns(browser, site, screenshot, scheme):
-    reader = Reader(browser, site, width=390, height=844, scheme=scheme)
-    page = reader.open(PAGE + "#pytorch+flax/train")
-    shown(page)
+def test_phone_width_stacks_the_columns(compare, screenshot, scheme):
+    page = compare("#pytorch+flax/train", width=390, height=844, scheme=scheme)
     boxes = [page.locator("#train article").nth(number).bounding_box() for number in (0, 1)]
     assert boxes[0]["x"] == boxes[1]["x"] and boxes[1]["y"] > boxes[0]["y"] + boxes[0]["height"] - 1
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     screenshot(page)
-    assert not reader.troubles
 
 
 def test_loads_only_what_it_shows_and_is_quick(reader):
@@ -267,3 +258,198 @@ def test_loads_only_what_it_shows_and_is_quick(reader):
     assert names == {"pytorch.js", "flax.js", "keras.js", "reference.js"}
     assert sum(reader.sizes.values()) <= 400_000, {file.name: size for file, size in reader.sizes.items()}
     assert min(took) <= 1.0
+
+
+# ---- Addresses
+
+
+def test_deep_link_shows_the_same_and_back_returns(reader):
+    page = reader.open(PAGE + "#mlx+keras%5Bjax%5D/optimizer")
+    assert shown(page) == ["MLX", "Keras on JAX"]
+    assert 0 <= below_bar(page, "#optimizer h2") < 40
+    page.get_by_role("link", name="Training", exact=True).click()
+    page.wait_for_function("location.hash.endsWith('/train')")
+    page.get_by_label("Column 1").select_option("chainer")
+    page.wait_for_function("location.hash.startsWith('#chainer')")
+    assert shown(page) == ["Chainer", "Keras on JAX"]
+    assert page.evaluate("location.hash") == "#chainer+keras%5Bjax%5D/train"
+    page.go_back()
+    page.go_back()
+    page.wait_for_function("location.hash.endsWith('/optimizer')")
+    assert shown(page) == ["MLX", "Keras on JAX"]
+
+
+def test_choice_is_remembered(compare, reader):
+    page = compare("#pytorch+flax")
+    page.get_by_label("Column 2").select_option("cntk")
+    page.wait_for_function("location.hash.includes('cntk')")
+    assert shown(reader.open(PAGE)) == ["PyTorch", "CNTK"]
+
+
+@pytest.mark.parametrize(
+    ("address", "canonical", "said"),
+    [
+        ("#PyTorch+FLAX/Train", "#pytorch+flax/train", ""),
+        ("#flax", "#flax/model", ""),
+        ("#/train", "#pytorch+flax/train", ""),
+        ("#keras+pytorch+pytorch", "#keras%5Btensorflow%5D+pytorch/model", ""),
+        ("#main", "#pytorch+flax/model", "This task has no framework “main”."),
+        ("#nobody+%3Cscript%3E/nowhere", "#pytorch+flax/model", "no step or concept “nowhere”"),
+        ("#flax+nobody/train", "#flax/train", "This task has no framework “nobody”."),
+        ("#%E0%A4%A", "#pytorch+flax/model", "The address cannot be read."),
+        ("#flax+pytorch+cntk+mlx+caffe2", "#flax+pytorch+cntk+mlx/model", "Caffe2 is left out: there are at most 4"),
+    ],
+)
+def test_addresses_are_forgiving_and_say_what_is_unknown(compare, address, canonical, said):
+    page = compare(address)
+    assert page.evaluate("location.hash") == canonical
+    told = page.locator("#status").inner_text()
+    assert said in told and bool(said) == bool(told)
+    page.get_by_role("link", name="Data", exact=True).click()
+    page.wait_for_function("location.hash.endsWith('/data')")
+    page.wait_for_function("document.querySelector('#status').textContent === ''")
+
+
+@pytest.mark.parametrize("href", [PAGE + "#pytorch+flax/train", f"concepts/{TASK}.html#pytorch+flax"])
+def test_skip_link_keeps_what_is_shown(reader, href):
+    page = reader.open(href)
+    page.wait_for_load_state("networkidle")
+    before = page.evaluate("location.hash"), page.locator("main").inner_text()
+    page.locator(".skip").focus()
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "main"
+    assert (page.evaluate("location.hash"), page.locator("main").inner_text()) == before
+
+
+def test_concept_in_the_address_marks_its_lines(compare, screenshot):
+    page = compare("#pytorch+flax/dropout")
+    marked = page.locator("#model .shows").all_text_contents()
+    assert "    nn.Dropout(DROPOUT_CONV)," in marked
+    assert "        self.drop3 = nnx.Dropout(DROPOUT_FC, rngs=rngs)" in marked
+    assert page.locator("#model .shows").first.bounding_box()["y"] < 900
+    assert "lines are marked" in page.locator("#status").inner_text()
+    screenshot(page)
+
+
+def test_step_in_view_is_marked_and_clicking_it_scrolls_again(compare):
+    page = compare()
+    current = page.locator(".steps a[aria-current]")
+    page.mouse.wheel(0, 500)
+    page.wait_for_timeout(200)
+    assert below_bar(page, "#model h2") < -300 and current.inner_text() == "Model"
+    page.get_by_role("link", name="Model", exact=True).click()
+    assert 0 <= below_bar(page, "#model h2") < 40
+    page.locator("#train h2").evaluate("one => one.scrollIntoView()")
+    page.wait_for_function("document.querySelector('.steps a[aria-current]').textContent === 'Training'")
+    for step in ("Evaluation", "Result"):
+        page.get_by_role("link", name=step, exact=True).click()
+        page.wait_for_function("s => document.querySelector('.steps a[aria-current]').textContent === s", arg=step)
+    assert 0 <= below_bar(page, "#record h2") < 40, "the last step, too, comes to the top"
+
+
+def test_title_names_the_selection(compare):
+    page = compare("#pytorch+cntk/train")
+    assert page.title().startswith("PyTorch, CNTK: Training · Compare")
+    page.get_by_label("Column 2").select_option("flax")
+    page.wait_for_function("document.title.startsWith('PyTorch, Flax: Training')")
+
+
+def test_links_name_columns_and_places_that_are_there(site):
+    names = {row.name for row in catalog.load().rows(TASK)} | {"reference"}
+    text = (site / PAGE).read_text()
+    places = set(re.findall(r'<section class="step" id="(\w+)"', text)) | {""}
+    links = [
+        unquote(fragment)
+        for file in site.rglob("*.html")
+        for fragment in re.findall(rf'href="[^"]*compare/{TASK}\.html#([^"]+)"', file.read_text(encoding="utf-8"))
+    ]
+    assert links
+    for link in links:
+        columns, _, place = link.partition("/")
+        assert set(columns.split("+")) <= names and (place in places or f'"{place}":' in text), link
+
+
+# ---- On paper and before a class
+
+
+LESSON = "#tensorflow1+pytorch+flax/model"  # the first lesson's link
+
+
+@pytest.fixture
+def projector(window, site):
+    return window(site, width=1280, height=720)
+
+
+def lines_in_view(page, column: int, height: int) -> int:
+    lines = page.locator("#model article").nth(column).locator(".line")
+    return sum(box["y"] > 0 and box["y"] + box["height"] <= height for box in boxes(lines))
+
+
+def boxes(locator) -> list[dict]:
+    return locator.evaluate_all(
+        "all => all.map(one => one.getBoundingClientRect()).map(b => ({x: b.x, y: b.y, width: b.width, height: b.height}))"
+    )
+
+
+def test_paper_has_the_columns_side_by_side(compare, screenshot):
+    """As wide as A4 landscape within its margins; the columns' boxes lose no character."""
+    page = compare("#pytorch+flax+reference+lightning/model", width=1046, height=718, scheme="dark")
+    on_screen = page.locator(".line").all_text_contents()
+    page.emulate_media(media="print")
+    for role in ("model", "train"):
+        found = boxes(page.locator(f"#{role} article"))
+        assert len({round(box["y"]) for box in found}) == 1 and len({round(box["x"]) for box in found}) == 4
+    lines = page.locator(".line")
+    assert lines.all_text_contents() == on_screen
+    overflowing = "all => all.filter(one => one.scrollWidth > one.clientWidth || !one.getClientRects().length).length"
+    assert lines.evaluate_all(overflowing) == 0
+    assert page.locator("pre.code").evaluate_all("all => all.every(one => one.scrollHeight <= one.clientHeight + 1)")
+    assert not page.locator("#bar:visible, .copy:visible").count()
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    screenshot(page)
+    pdf = page.pdf(prefer_css_page_size=True)
+    sizes = re.findall(rb"/MediaBox \[0 0 ([\d.]+) ([\d.]+)\]", pdf)
+    assert sizes and all(float(width) > float(height) for width, height in sizes)
+
+
+def test_lesson_shows_code_on_a_projector(projector, screenshot):
+    page = projector.open(PAGE + LESSON)
+    assert shown(page) == ["TensorFlow 1", "PyTorch", "Flax"]
+    assert all(lines_in_view(page, column, 720) >= 5 for column in range(3))
+    screenshot(page)
+
+
+def test_presenter_fills_the_screen_with_one_step(compare, screenshot):
+    page = compare(LESSON, width=1280, height=720)
+    page.get_by_role("button", name="Present").click()
+    page.wait_for_function("location.hash.endsWith('/model/present')")
+    page.locator("#bar").wait_for(state="hidden")  # the page changes after its address
+    assert [one.get_attribute("id") for one in page.locator("section.step:visible").all()] == ["model"]
+    assert not page.locator(".note:visible, .about:visible, #bar:visible, header:visible").count()
+    for column in range(3):
+        lines = page.locator("#model article").nth(column).locator(".line").count()
+        assert lines_in_view(page, column, 720) >= lines - 1, "all of the step is on the screen"
+    assert page.evaluate("document.documentElement.scrollHeight") <= 720
+    screenshot(page)
+    size = "parseFloat(getComputedStyle(document.querySelector('.presented .code')).fontSize)"
+    small = page.evaluate(size)
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function("location.hash.endsWith('/optimizer/present')")
+    page.locator("#optimizer").wait_for()
+    assert page.locator("#optimizer").is_visible() and not page.locator("#model").is_visible()
+    assert page.evaluate(size) > small + 4, "little code is shown large"
+    screenshot(page, "optimizer")
+    page.keyboard.press("ArrowLeft")
+    page.wait_for_function("location.hash.endsWith('/weights/present')")
+    page.keyboard.press("Escape")
+    page.wait_for_function("location.hash === '#tensorflow1+pytorch+flax/weights'")
+    page.locator("#bar").wait_for()
+    assert page.locator("#bar").is_visible() and page.locator("section.step:visible").count() == 9
+
+
+def test_presenter_opens_from_its_address(projector):
+    page = projector.open(PAGE + LESSON + "/present")
+    shown(page)
+    assert page.locator("section.step:visible").count() == 1
+    assert not projector.faults()

@@ -1,9 +1,7 @@
-"""The concept table: the reader's frameworks, what a row's address opens, and the sentence beside the code."""
+"""The concept table: the reader's frameworks, and what a row's address opens."""
 
 import pytest
 
-from rosetta.site import programs, traps
-from tests.site.browser import Reader
 from tests.test_report import CATALOG, TASK
 
 PAGE = f"concepts/{TASK}.html"
@@ -46,8 +44,8 @@ def test_chosen_frameworks_are_in_the_address(reader):
 
 @pytest.mark.parametrize("width, height", [(1440, 900), (390, 844)])
 @pytest.mark.parametrize("fragment", ["pytorch+flax", "all"])
-def test_header_stays_in_sight(browser, site, screenshot, width, height, fragment):
-    reader = Reader(browser, site, width=width, height=height)
+def test_header_stays_in_sight(window, site, screenshot, width, height, fragment):
+    reader = window(site, width=width, height=height)
     page = reader.open(f"{PAGE}#{fragment}/saving")
     page.wait_for_timeout(100)
     row, heading = page.locator("tr#saving"), page.locator("thead th[data-framework=pytorch]")
@@ -58,8 +56,6 @@ def test_header_stays_in_sight(browser, site, screenshot, width, height, fragmen
     assert page.evaluate("([x, y]) => document.elementFromPoint(x, y).closest('thead') !== null", [x, y])
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     screenshot(page)
-    assert not reader.troubles
-    reader.context.close()
 
 
 def test_every_row_has_an_address(reader):
@@ -106,20 +102,3 @@ def test_any_address_shows_something_and_says_what_it_does_not_know(reader, frag
     page = reader.open(f"{PAGE}#{fragment}")
     assert shown(page) == columns and said in page.locator("#status").inner_text()
     assert bool(said) == bool(page.locator("#status").inner_text())
-
-
-def test_a_sentence_of_the_notebook_stands_beside_the_code(reader):
-    page = reader.open(f"{PAGE}#pytorch+flax")
-    cell = lambda concept, key: page.locator(f"tr#{concept} td[data-framework={key}]").inner_text()  # noqa: E731
-    assert cell("gradient", "pytorch").startswith(
-        "PyTorch adds each gradient to the last one, so zero_grad clears them"
-    )
-    assert cell("pooling", "flax").startswith("Give strides, or the pooling window moves by one pixel.")
-
-
-def test_sentences_are_those_that_name_what_the_lines_name():
-    task = CATALOG.task(TASK)
-    program = programs.notebook(task.folder / "pytorch.ipynb", task.kind)
-    assert traps.sentence(program, "dropout", "") == "`eval()` switches dropout off."
-    assert traps.sentence(program, "pooling", "") is None, "padding=1 is beside the pooling, but of the convolution"
-    assert traps.sentence(program, "nonesuch", "") is None

@@ -1,14 +1,15 @@
-"""All other pages: they open without an error, ask nothing of the network, and are accessible."""
+"""All pages in a browser: they open without an error, ask nothing of the network, and are accessible; the teaching page."""
 
 import re
-from urllib.parse import quote
+import subprocess
+import sys
+from urllib.parse import quote, unquote
 
 import pytest
 
 from rosetta import catalog, records
-from rosetta.paths import RESULTS
+from rosetta.paths import RESULTS, ROOT
 from rosetta.site import addresses
-from tests.site.browser import Reader
 from tests.test_report import TASK
 
 
@@ -44,44 +45,41 @@ def name(href: str) -> str:
 @pytest.mark.drawn(6)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("href", PAGES, ids=name)
-def test_no_serious_accessibility_fault(browser, site, screenshot, href, scheme):
-    reader = Reader(browser, site, scheme=scheme)
+def test_no_serious_accessibility_fault(window, site, screenshot, href, scheme):
+    reader = window(site, scheme=scheme)
     page = reader.open(href)
     page.wait_for_load_state("networkidle")
     screenshot(page)
     assert not reader.faults()
-    assert not reader.troubles
-    reader.context.close()
 
 
 @pytest.mark.parametrize("href", PAGES, ids=name)
-def test_fits_a_phone(browser, site, screenshot, href):
-    reader = Reader(browser, site, width=390, height=844)
+def test_fits_a_phone(window, site, screenshot, href):
+    reader = window(site, width=390, height=844)
     page = reader.open(href)
     page.wait_for_load_state("networkidle")
     screenshot(page)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    reader.context.close()
 
 
 def test_every_link_leads_somewhere(site):
-    """Files and fragments of all links within the site, but for those that scripts read."""
-    ids = {}
-    wrong = []
+    """Files and fragments of all links within the site, but for those that scripts read; and a link leads to each page."""
+    ids, wrong, linked = {}, [], set()
     for file in site.rglob("*.html"):
         text = file.read_text(encoding="utf-8")
         for address in re.findall(r'(?:href|src)="([^"]+)"', text):
             if re.match(r"[a-z]+:", address):
                 continue
             path, _, fragment = address.partition("#")
-            target = (file.parent / path).resolve() if path else file
+            target = (file.parent / unquote(path)).resolve() if path else file
+            linked |= {target} - {file}
             if not target.is_file():
                 wrong.append(f"{file.relative_to(site)}: {address}")
             elif fragment and target.suffix == ".html" and target.parent.name not in ("compare", "concepts"):
                 known = ids.setdefault(target, set(re.findall(r'\bid="([^"]+)"', target.read_text(encoding="utf-8"))))
                 if fragment not in known:
                     wrong.append(f"{file.relative_to(site)}: {address} (no such place)")
-    assert not wrong
+    assert not wrong and linked >= set(site.rglob("*.html"))
 
 
 def test_theme_and_size_are_kept(reader):
@@ -107,3 +105,52 @@ def test_without_scripts_all_but_the_comparison_is_there(browser, site):
     page.goto(f"file://{site}/frameworks/{TASK}/flax.html")
     assert "nnx.value_and_grad" in page.locator("main").inner_text()
     context.close()
+
+
+# ---- The teaching page as a class uses it
+
+TEXT = (ROOT / "docs" / "teaching.md").read_text(encoding="utf-8")
+LESSONS = TEXT.split("\n## ")[2:]
+COMMANDS = re.findall(
+    r"^    \.venv/bin/python -c '\n([^']*)'\n(?:(?!\*\*Exercise).)*?\*Answer\*: `([^`]+)`",
+    TEXT,
+    re.DOTALL | re.MULTILINE,
+)
+
+
+def test_every_place_is_a_link_that_opens_it(reader, site):
+    page = reader.open("docs/teaching.html")
+    hrefs = page.locator("main a").evaluate_all("links => links.map(link => link.href)")
+    assert page.locator("main a:not([href])").count() == 0, "a link that the site could not resolve"
+    assert len(hrefs) >= 14 and all(href.startswith("file://") for href in hrefs)
+    assert not re.search(r"`\S+\.html\S*`", TEXT), "an address that is no link"
+    page.get_by_role("link", name="Model of all three, side by side").click()
+    page.wait_for_selector("#model article:nth-child(3)")
+    assert page.url.endswith("#tensorflow1+pytorch+flax/model")
+    page = reader.open("docs/teaching.html")
+    page.get_by_role("link", name="The row Dropout of the concept table").click()
+    page.wait_for_selector("tr.here")
+    assert page.locator("tr.here").get_attribute("id") == "dropout"
+    assert page.locator("thead th:visible").all_inner_texts() == ["Concept", "PyTorch", "Flax", "TensorFlow 1"]
+
+
+@pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.partition(".")[0])
+def test_lesson_says_at_its_head_what_it_needs(lesson):
+    head = lesson.partition("| minutes |")[0]
+    assert "*This lesson needs the environments" in head
+    assert ("tensorflow1" in lesson) == ("Python 3.6" in head)
+
+
+@pytest.mark.parametrize(
+    "exercise", re.split(r"^\*\*Exercise ", TEXT, flags=re.MULTILINE)[1:], ids=lambda text: text[:3]
+)
+def test_exercise_has_a_command_before_its_answer(exercise):
+    before, _, after = exercise.partition("*Answer*: ")
+    assert after and re.search(r"^    (python3 run_all|print|\.venv/bin/python)", before, re.MULTILINE)
+
+
+@pytest.mark.parametrize("code, answer", COMMANDS)
+def test_command_prints_the_answer(code, answer):
+    code = re.sub(r"^    ", "", code, flags=re.MULTILINE)
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert done.stdout.strip() == answer, done.stderr

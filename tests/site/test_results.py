@@ -1,5 +1,6 @@
-"""The tables of the results in a browser: sorted, filtered, compared with the best; the address says what is shown."""
+"""The results: what is shown of several seeds, of tests between epochs and of a GPU's energy; the tables in a browser."""
 
+import copy
 import csv
 import io
 import json
@@ -8,9 +9,71 @@ import pytest
 
 from rosetta import records
 from rosetta.paths import RESULTS
-from tests.test_report import CATALOG, TASK
+from rosetta.report import charts, pages
+from rosetta.report.results import TaskResults
+from rosetta.site.pages import Pages, TaskContent, write_results
+from tests.test_report import CATALOG, TASK, make
 
 MAIN = f"#main-{TASK}"
+
+
+@pytest.fixture
+def runs() -> list:
+    """Two rows of three seeds each, one of them far better, and one that failed."""
+    made = []
+    for name, base in (("pytorch", 0.76), ("flax", 0.70)):
+        for seed in range(3):
+            record = copy.deepcopy(make(name, preset="full", title=name))
+            record.seed = seed or None
+            record.params = record.params | {"SEED": seed, "TARGET_ACCURACY": 0.75}
+            metrics = record.metrics
+            metrics.accuracy, metrics.examples_per_j, metrics.steady_epoch_s = (
+                base + seed / 100,
+                40.0 + seed,
+                5.0 + seed,
+            )
+            metrics.loss, metrics.epoch_s = [2.0, 1.5, 1.2], [7.0, 5.0, 5.0]
+            metrics.epoch_accuracy = [0.4, 0.6, metrics.accuracy]
+            metrics.target_s = 17.0 if metrics.accuracy >= 0.75 else None
+            made.append(record)
+    return [*made, make("chainer", preset="full", status="timeout", error="stopped after 9 s")]
+
+
+def test_pictures_of_what_the_records_have(runs):
+    results = TaskResults.of(CATALOG, TASK, runs)
+    (column,) = results.columns
+    draw = lambda: {picture.chart.name: picture for picture in charts.draw(results.rows, column)}  # noqa: E731
+    drawn = draw()
+    assert set(drawn) == {"epochs", "curves", "joules"}
+    assert "test accuracy" in drawn["curves"].svg and "PyTorch 41" in drawn["joules"].alt
+    assert draw()["epochs"].svg == drawn["epochs"].svg, "the same picture from the same records"
+    for record in runs:
+        record.metrics.examples_per_j, record.metrics.epoch_accuracy = None, []
+    drawn = draw()
+    assert set(drawn) == {"epochs", "curves"} and "test accuracy" not in drawn["curves"].svg
+
+
+def test_report_draws_pictures_and_names_them(runs, tmp_path):
+    for record in runs:
+        record.notebook.executed = None
+        records.write(record, tmp_path)
+    written = charts.write(CATALOG, tmp_path)
+    pages.write(CATALOG, tmp_path)
+    page = (tmp_path / f"{TASK}.md").read_text()
+    assert [file.name.rpartition("-")[2] for file in written] == ["epochs.svg", "curves.svg", "joules.svg"]
+    assert all(f"(pictures/{file.name})" in page for file in written)
+
+
+def test_site_of_such_records(runs, tmp_path):
+    for record in runs:
+        record.notebook.executed = None
+    write_results(Pages(tmp_path, tmp_path, None, None), [TaskContent(CATALOG, TASK, runs, {})])
+    page = (tmp_path / "results" / f"{TASK}.html").read_text()
+    assert "Accuracy across seeds and frameworks" in page and "Not finished" in page
+    assert len(list((tmp_path / "pictures").glob("*.svg"))) == 3
+
+
+# ---- In a browser
 
 
 def names(page, table: str = MAIN) -> list[str]:

@@ -1,16 +1,58 @@
-"""What there is to show of a task: its rows, and columns of records from one machine with one preset."""
+"""What there is to show of a task: its rows, the figures that others published, and columns of records.
 
+A column has the records of one machine and one preset. Of each row it has the current experiment: runs in the same
+conditions, with several seeds.
+"""
+
+import json
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from rosetta import files
 from rosetta.catalog import Catalog, Row
 from rosetta.errors import RosettaError
+from rosetta.files import Count, Positive, Strict
+from rosetta.kinds.kind import Curves, Dots
+from rosetta.paths import RESULTS
 from rosetta.records import Machine, Record, days, path
-from rosetta.report import experiments, published
-from rosetta.report.published import Published
 from rosetta.tasks import PRESETS, Task
+
+
+class Published(Strict):
+    """A file of ``results/published``, with its source. Figures are in the unit of the kind's main time."""
+
+    source: str
+    url: str
+    year: Count
+    conditions: str
+    unit: str
+    columns: dict[str, dict[str, Positive]]  # column title -> row name -> figure
+
+
+def published(name: str, folder: Path = RESULTS / "published") -> Published:
+    """Read the published figures of a file, named without its ending."""
+    return files.load(Published, folder / f"{name}.toml")
+
+
+def current(records: Iterable[Record]) -> list[Record]:
+    """Of a row's records in one column, the newest and those of the same experiment, by their seeds.
+
+    What was left by another notebook, other versions or other parameters does not count any more.
+    """
+    records = list(records)
+    today = _condition(max(records, key=lambda record: (record.started, -(record.seed or 0))))
+    same = [record for record in records if _condition(record) == today]
+    return sorted(same, key=lambda record: record.params.get("SEED", 0))
+
+
+def _condition(record: Record) -> tuple:
+    """What decides the outcome of a run, apart from the seed."""
+    params = {name: value for name, value in record.params.items() if name != "SEED"}
+    arithmetic = json.dumps([params, record.versions, record.cuda], sort_keys=True)
+    return record.kind, record.notebook.sha256, arithmetic, record.threads
 
 
 @dataclass(frozen=True)
@@ -18,18 +60,31 @@ class Column:
     """Records of one task, machine, preset, changes to it, and kind of data."""
 
     task: Task
-    machine: Machine
     title: str
-    folder: str  # of the records, below a results folder
     runs: dict[str, list[Record]]  # by row name: its current experiment, one record a seed; only those that succeeded
 
     @property
     def records(self) -> list[Record]:
         return [record for runs in self.runs.values() for record in runs]
 
+    @property
+    def machine(self) -> Machine:
+        return self.records[0].machine
+
+    @property
+    def folder(self) -> str:
+        """Where its records are, below a results folder."""
+        first = self.records[0]
+        return Path(first.machine.name, first.task, first.column).as_posix()
+
     def of(self, row: Row) -> list[Record]:
         """The runs of a row; none where it has not run."""
         return self.runs.get(row.name, [])
+
+    def picture(self, chart: Dots | Curves) -> str:
+        """Where the picture of a chart is, below a results folder and on the site."""
+        words = f"{self.task.key} {self.title} {chart.name}".lower()
+        return f"pictures/{re.sub(r'[^a-z0-9_]+', '-', words)}.svg"
 
     def about(self) -> str:
         """What was run, and on what."""
@@ -59,15 +114,14 @@ class TaskResults:
 
     @classmethod
     def of(cls, catalog: Catalog, key: str, records: Iterable[Record]) -> "TaskResults":
-        rows = catalog.shown(key)
+        task, rows = catalog.task(key), catalog.shown(key)
         names = {row.name for row in rows}
-        own = [one for one in records if one.task == key and one.name in names and one.preset in PRESETS]
-        task = catalog.task(key)
-        for one in own:
+        shown = [one for one in records if one.task == key and one.name in names and one.preset in PRESETS]
+        for one in shown:
             if one.kind != task.kind_name:
                 place = path(one, Path()).as_posix()
                 raise RosettaError(f"{place}: kind: {one.kind}, but {key} is of kind {task.kind_name}; delete it")
-        return cls(task, rows, own)
+        return cls(task, rows, shown)
 
     @cached_property
     def columns(self) -> list[Column]:
@@ -78,15 +132,13 @@ class TaskResults:
             if record.status == "ok":
                 on_cpu = not record.machine.gpus
                 longest_first = -len(PRESETS) if on_cpu and record.preset == "epoch" else -PRESETS.index(record.preset)
-                place = on_cpu, longest_first, record.machine.name
-                key = (record.dataset.synthetic, bool(record.changed), *place, record.column)
+                order = on_cpu, longest_first, record.machine.name
+                key = (record.dataset.synthetic, bool(record.changed), *order, record.column)
                 groups.setdefault(key, {}).setdefault(record.name, []).append(record)
         columns = []
         for _, rows in sorted(groups.items(), key=lambda group: group[0]):
-            runs = {name: experiments.current(records) for name, records in rows.items()}
-            first = next(iter(runs.values()))[0]
-            folder = Path(first.machine.name, first.task, first.column).as_posix()
-            columns.append(Column(self.task, first.machine, title(first), folder, runs))
+            runs = {name: current(records) for name, records in rows.items()}
+            columns.append(Column(self.task, title(next(iter(runs.values()))[0]), runs))
         return columns
 
     @cached_property
@@ -98,7 +150,7 @@ class TaskResults:
     def published(self) -> list[Published]:
         """The sources that have a figure of one of the rows."""
         names = {row.name for row in self.rows}
-        sources = [published.read(name) for name in self.task.published]
+        sources = [published(name) for name in self.task.published]
         return [source for source in sources if any(names & set(column) for column in source.columns.values())]
 
 
@@ -106,6 +158,5 @@ def title(record: Record) -> str:
     """The column of a record: machine, preset, what was changed, and whether the data is no real data."""
     # Of a path the last part
     changed = [f"{name}={Path(str(value)).name}" for name, value in sorted(record.changed.items())]
-    return ", ".join(
-        [record.machine.name, record.preset, *changed, *(["SYNTHETIC data"] if record.dataset.synthetic else [])]
-    )
+    synthetic = ["SYNTHETIC data"] if record.dataset.synthetic else []
+    return ", ".join([record.machine.name, record.preset, *changed, *synthetic])

@@ -1,0 +1,162 @@
+"""HTML of what people wrote: Markdown, Python, and executed notebooks, which are sanitised: no script runs, nothing is fetched.
+
+Raw HTML in Markdown stays text. A link to a file of the repository leads to its page; it may name another page of the site in
+its title: ``[text](file "on the site: compare/task.html#a+b")``.
+"""
+
+import re
+from collections.abc import Callable, Collection
+from functools import cache
+from html import escape
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import nbformat
+import nh3
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from markupsafe import Markup
+from nbconvert import HTMLExporter, TemplateExporter
+from nbconvert.filters import Highlight2HTML, strip_ansi
+from nbconvert.filters.widgetsdatatypefilter import WidgetsDataTypeFilter
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import PythonLexer
+
+from rosetta.errors import RosettaError
+from rosetta.site.addresses import BUILT
+
+ON_SITE = "on the site: "  # what such a title begins with
+PLAIN_NAME = re.compile(r'<span class="n">(\w+)</span>')
+LEXER, FORMATTER = PythonLexer(stripnl=False, ensurenl=False), HtmlFormatter(nowrap=True)
+# What an executed notebook may consist of; of anything else the words stay
+OF_THE_SITE = {"article", "aside", "details", "figure", "footer", "header", "hgroup", "map", "nav", "summary"}
+TAGS = nh3.ALLOWED_TAGS - OF_THE_SITE | {"tfoot"}
+ATTRIBUTES = {
+    "*": {"class", "title", "style"},
+    "a": {"href"},
+    "img": {"src", "alt", "width", "height"},
+    "td": {"colspan", "rowspan"},
+    "th": {"colspan", "rowspan"},
+}
+STYLES = {"color", "background-color", "font-weight", "text-align"}
+PICTURE = re.compile(r"data:image/(?:png|jpeg|gif|webp|svg\+xml);base64,[\w+/=\s]*$")
+WITHOUT_WORDS = re.compile(r"<img (?![^>]*\balt=)")
+LINE_AGAIN = re.compile(r"[^\n]*\r(?!\n)")  # what a progress bar wrote before it began its line again
+MALFORMED = (OSError, ValueError, AttributeError, LookupError, TypeError, RecursionError, nbformat.ValidationError)
+
+# A file of the repository and the fragment of the link -> an address; None where there is nothing to lead to
+Resolve = Callable[[Path, str], str | None]
+
+
+def markdown(text: str, folder: Path, resolve: Resolve) -> Markup:
+    """Markdown as HTML. folder: where the text's own links start from."""
+    parser = MarkdownIt("commonmark", {"html": False}).enable("table")
+    tokens = parser.parse(text)
+    for token, following in zip(tokens, [*tokens[1:], None]):
+        if token.type == "heading_open":
+            words = re.sub(r"[^\w\- ]", "", following.content.lower())
+            token.attrSet("id", words.replace(" ", "-"))  # what links to the heading name it by, as GitHub makes it
+        for child in token.children or []:
+            for name in {"href", "src"} & child.attrs.keys():
+                _relink(child, name, folder, resolve)
+    return Markup(parser.renderer.render(tokens, parser.options, {}))
+
+
+def _relink(token: Token, name: str, folder: Path, resolve: Resolve) -> None:
+    address, title = str(token.attrs[name]), str(token.attrGet("title") or "")
+    if title.startswith(ON_SITE):
+        del token.attrs["title"]
+        folder, address = BUILT, title.removeprefix(ON_SITE)
+    parts = urlsplit(address)
+    if not parts.scheme and parts.path:
+        target = resolve((folder / unquote(parts.path)).resolve(), f"#{parts.fragment}" if parts.fragment else "")
+        if target is None:
+            del token.attrs[name]
+        else:
+            token.attrSet(name, target)
+
+
+def lines(code: str, constants: Collection[str] = (), definition: str = "") -> list[Markup]:
+    """Each line of Python as HTML. constants: names that link to ``definition#name``."""
+
+    def linked(match: re.Match) -> str:
+        name = match[1]
+        return f'<a class="n" href="{escape(definition)}#{name}">{name}</a>' if name in constants else match[0]
+
+    marked = highlight(code, LEXER, FORMATTER).removesuffix("\n")
+    return [Markup(PLAIN_NAME.sub(linked, line)) for line in marked.split("\n")]
+
+
+# ---- Executed notebooks
+
+
+def executed(file: Path, markup: Callable[[str], str]) -> Markup:
+    """A notebook with its outputs, as the inside of a page. markup: makes HTML of its Markdown, with links that hold on that page."""
+    exporter = _exporter()
+    exporter.register_filter("markdown2html", markup)
+    # Not HTMLExporter's own, which takes half as long again to mark what is stripped here
+    html, _ = TemplateExporter.from_notebook_node(exporter, _read(file))
+    html = clean(html)  # nbconvert writes parts of an output's metadata as they are
+    return Markup(WITHOUT_WORDS.sub('<img alt="A picture without a description" ', html))
+
+
+def printed(file: Path, roles: Collection[str]) -> dict[str, list[tuple[str, str]]]:
+    """The cells of an executed notebook, by role: the source, and what it printed, errors too; pictures by their name."""
+    cells: dict[str, list[tuple[str, str]]] = {}
+    for cell in _read(file).cells:
+        for role in set(cell.metadata.get("tags", [])) & set(roles):
+            text = LINE_AGAIN.sub("", strip_ansi("".join(map(_text, cell.outputs)))).rstrip("\n")
+            cells.setdefault(role, []).append((cell.source, text))
+    return cells
+
+
+def _text(output: nbformat.NotebookNode) -> str:
+    match output.output_type:
+        case "stream":
+            return output.text
+        case "error":
+            return "\n".join(output.traceback) + "\n"
+    return output.data.get("text/plain", "") + "\n"
+
+
+def _read(file: Path) -> nbformat.NotebookNode:
+    try:
+        return nbformat.read(file, as_version=4)
+    except MALFORMED as error:
+        raise RosettaError(f"{file.name} is not a notebook: {str(error).partition(chr(10))[0]}") from None
+
+
+@cache
+def _exporter() -> HTMLExporter:
+    exporter = HTMLExporter(template_name="basic", sanitize_html=True)
+    exporter.exclude_input_prompt = exporter.exclude_output_prompt = exporter.exclude_anchor_links = True
+    exporter.register_filter("clean_html", clean)  # each part by itself, too: none closes what is around it
+    exporter.register_filter("highlight_code", Highlight2HTML(parent=exporter))
+    exporter.register_filter("filter_data_type", WidgetsDataTypeFilter(notebook_metadata={}, parent=exporter))
+    return exporter
+
+
+def clean(html: str) -> str:
+    """HTML with nothing but ``TAGS``, ``ATTRIBUTES`` and ``STYLES``. An SVG is a picture, in which browsers run no script."""
+    return nh3.clean(
+        html,
+        tags=TAGS,
+        attributes=ATTRIBUTES,
+        attribute_filter=_allowed,
+        filter_style_properties=STYLES,
+        url_schemes={"http", "https", "mailto", "data"},
+        link_rel="noopener",
+    )
+
+
+def _allowed(tag: str, name: str, value: str) -> str | None:
+    """Pictures only from the notebook itself, links only to pages, sizes only as numbers."""
+    match tag, name:
+        case "img", "src":
+            return value if PICTURE.match(value) else None
+        case "a", "href":
+            return None if value.startswith("data:") else value
+        case _, "width" | "height":
+            return value if value.isdecimal() else None
+    return value
