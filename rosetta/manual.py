@@ -7,12 +7,11 @@ from rosetta import blocks
 from rosetta.markdown import escape, table, wrapped
 from rosetta.paths import ROOT
 
-TYPES = {int: "N", float: "NUMBER", Path: "PATH"}  # what stands for a value that has no name of its own
 PAGE = ROOT / "docs" / "commands.md"
 
 
 def write(group) -> Path:
-    """Fill the page's block. group: the command line, as typer makes it. Returns the page's path."""
+    """Fill the page's block. group: the command line, as click makes it. Returns the page's path."""
     return blocks.write(PAGE, {"commands": lambda: text(group)})
 
 
@@ -38,11 +37,10 @@ def _section(name: str, command) -> str:
     usage = " ".join(["python3 run_all.py", name, *given, *required])
     parts = [f"## {name}", wrapped(" ".join(command.help.split())), f"    {usage}"]
     lines = [[f"`{_usage(option)}`", escape(option.help or "")] for option in options]
-    lines = [[f"`{one.metavar}`", escape(one.help)] for one in named if one.help and one.metavar] + lines
     return "\n\n".join([*parts, table(["option", "what it does"], lines, figures=False)] if lines else parts)
 
 
 def _usage(option) -> str:
     """The option as it is typed: ``--epochs N``."""
-    values = "" if option.is_flag else " " + (option.metavar or TYPES.get(option.type_descriptor.annotation, "TEXT"))
+    values = "" if option.is_flag else " " + (option.metavar or option.type.name.upper())
     return option.opts[0] + values.replace("|", "\\|")

@@ -19,7 +19,7 @@ MODULES = {
 # From the bottom up: a module or package imports from lower lines alone
 LAYERS = (
     {"errors", "paths", "naming", "figures", "printable"},
-    {"files", "parameters", "options", "lock", "extras", "markdown", "streams", "user"},
+    {"files", "parameters", "where", "lock", "markdown", "streams", "user"},
     {"kinds", "blocks", "terminal"},
     {"tasks", "records", "identity"},
     {"catalog", "contract"},
@@ -30,8 +30,8 @@ LAYERS = (
     {"batch", "compare", "lab"},
     {"verify", "measure", "cluster"},
     {"site", "doctor", "manual", "published_weights"},
-    {"adding", "inputs"},
-    {"commands", "running"},
+    {"adding"},
+    {"running"},
     {"cli"},
 )
 

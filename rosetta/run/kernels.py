@@ -10,13 +10,13 @@ from pathlib import Path
 
 from rosetta.catalog import Row
 from rosetta.errors import RosettaError, Unavailable
-from rosetta.options import assignments
 from rosetta.records import Gpu
 from rosetta.run import environments, interpreters
 from rosetta.run.builds import CPU
 from rosetta.run.child import KERNEL_NAME
 from rosetta.run.environments import Environment
 from rosetta.run.installer import Tell, quiet
+from rosetta.where import assignments
 
 ALL = "all"
 STARTED = "rosetta: Python has started"  # printed by an interpreter that is asked
