@@ -2,295 +2,570 @@
 
 import os
 import sys
+import time
+import tomllib
+from functools import partial, wraps
 from pathlib import Path
-from typing import Annotated
 
-import typer
+import click
 
-from rosetta import inputs, lock, paths, streams
-from rosetta.adding import cli as adding
-from rosetta.errors import RosettaError
-from rosetta.measure import cli as measuring
-from rosetta.options import (
-    LAST,
-    AgainOption,
-    BatchName,
-    BatchOption,
-    BranchOption,
-    BuildOption,
-    ClusterOption,
-    DataOption,
-    EnvironmentNames,
-    EpochsOption,
-    GpusOption,
-    LockOption,
-    Names,
-    OutOption,
-    PresetOption,
-    PythonOption,
-    RealOption,
-    RepositoryOption,
-    RunNames,
-    SeedOption,
-    SetOption,
-    ShownOption,
-    SyntheticOption,
-    TaskOption,
-    TasksOption,
-    TestOption,
-    TimeoutOption,
-    TrainOption,
-    constants,
-    results_folder,
-)
-from rosetta.paths import ROOT
+from rosetta import lock, paths, streams
+from rosetta.errors import RosettaError, needs_extra
+from rosetta.paths import DATA, RESULTS, ROOT, SYNTHETIC, portable
 from rosetta.printable import printable
-from rosetta.verify import cli as proving
+from rosetta.where import Where, constants, shown_folder
 
 RESUME = "finished runs are kept; run_all.py resume runs the rest"
+LAST = "last"  # the latest batch
+FOLDER = click.Path(path_type=Path)
 
-app = typer.Typer(
-    add_completion=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
+option = partial(click.option, show_default=False)
+
+
+class Ordered(click.Group):
+    """Lists its commands in the order in which they stand here."""
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        return list(self.commands)
+
+
+# ---- What several commands take
+
+WHERE = {
+    "names": click.argument("names", nargs=-1, metavar="[ROW]..."),
+    "task": option("--task", metavar="TASK", help="Rows of this task alone."),
+    "data_dir": option(
+        "--data-dir", type=FOLDER, help="Folder with the extracted data set, instead of ROSETTA_DATA or the cache."
+    ),
+    "synthetic": option(
+        "--synthetic",
+        is_flag=True,
+        callback=lambda context, parameter, given: given or os.environ.get(DATA) == SYNTHETIC,
+        help="Use generated stand-in data, as ROSETTA_DATA=synthetic does; marked so everywhere.",
+    ),
+    "out": option(
+        "--out",
+        type=FOLDER,
+        metavar="DIR",
+        help="Folder for records, executed notebooks and tables; runs, which git ignores, when not given. results renews "
+        "the committed ones.",
+    ),
+    "python": option(
+        "--python",
+        multiple=True,
+        metavar="ENV=PATH",
+        help="Use this interpreter for an environment (or all=PATH) and install nothing.",
+    ),
+    "build": option(
+        "--build",
+        multiple=True,
+        metavar="ENV=NAME",
+        help="Use this build of an environment instead of the newest that fits the GPU; may be repeated.",
+    ),
+    "gpus": option(
+        "--gpus", metavar="0,2|all|none", help="GPUs to use, as nvidia-smi numbers them; all when not given."
+    ),
+    "jobs": option(
+        "--jobs",
+        type=click.IntRange(1),
+        metavar="N",
+        help="Runs at a time, each with its share of the processors; one a GPU, or one a processor, when not given.",
+    ),
+}
+shown = option(
+    "--out", type=FOLDER, metavar="DIR", help="Folder of the records; results, the committed ones, when not given."
+)
+batch_name = click.argument("batch", required=False, default=LAST, metavar="[BATCH]")
+constant = option(
+    "--set",
+    "set_",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Any constant of the task, such as LR=0.1; may be repeated.",
+)
+
+
+def count(name: str, help: str, default: int | None = None, least: int = 1):
+    """An option that takes a whole number."""
+    return option(name, type=click.IntRange(least), metavar="N", default=default, help=help)
+
+
+train_size = count("--train-size", "Training examples, instead of the preset's.")
+test_size = count("--test-size", "Test examples, instead of the preset's.")
+
+
+def where(names: str):
+    """The options of these names, which the command is given as one ``Where``."""
+    chosen = names.split()
+
+    def decorate(command):
+        @wraps(command)
+        def gathered(**given):
+            place = Where(**{name: given.pop(name) for name in chosen})
+            return command(where=place, **given)
+
+        for name in reversed(chosen):
+            gathered = WHERE[name](gathered)
+        return gathered
+
+    return decorate
+
+
+# ---- Runs
+
+
+@click.group(
+    cls=Ordered,
+    invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
     help="The same task in every deep-learning framework: run the notebooks, collect the tables. Without a command: run.",
 )
-
-
-@app.callback(invoke_without_command=True)
-def default(
-    version: Annotated[bool, typer.Option("--version", help="Tell the version and the commit.")] = False,
-) -> None:
+@option("--version", is_flag=True, help="Tell the version and the commit.")
+def app(version: bool) -> None:
     if version:
-        from rosetta import commands
+        from rosetta.run.execute import commit
 
-        print(commands.version())
+        project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+        print(f"{project['name']} {project['version']} {commit()}".strip())
 
 
 @app.command()
+@click.argument("names", nargs=-1, metavar="[ROW]...")
+@option(
+    "--task", "tasks", multiple=True, metavar="TASK", help="Rows of this task, not of the main one; may be repeated."
+)
+@option("--all-tasks", is_flag=True, help="Rows of every task.")
+@option("--preset", metavar="NAME", help="smoke, quick, epoch or full; full on a GPU, quick without one.")
+@count("--epochs", "Training epochs, instead of the preset's.")
+@train_size
+@test_size
+@count("--batch-size", "Examples a step, instead of the task's.")
+@count("--seed", "Instead of the task's: weights, order and dropout.", least=0)
+@constant
+@count("--seeds", "Run every row so many times, each with another seed.", default=1)
+@option(
+    "--data",
+    metavar="real",
+    help="Stop where a data set cannot be downloaded. Otherwise its rows compute on generated data, marked SYNTHETIC.",
+)
+@option(
+    "--timeout",
+    type=click.FloatRange(1),
+    metavar="SECONDS",
+    help="Stop a run after so many seconds; ten times its estimate when not given.",
+)
+@where("data_dir synthetic out python build gpus")
+@count("--gpus-per-run", "GPUs that each run is given.", default=1)
+@count("--threads", "Processors a run may use; all when not given.")
+@count("--jobs", "Runs at a time, of --preset smoke alone: timed runs never share a device.")
+@option(
+    "--cluster",
+    metavar="ADDRESS|FILE",
+    help="Let the workers of a Dask cluster do the runs: its scheduler's address (tcp://host:8786) or file (.json).",
+)
+@option("--plan", is_flag=True, help="Tell what would run, and how long it takes; run nothing.")
+@option("--rows", is_flag=True, help="With --plan: a line for each row.")
 def run(
-    names: RunNames = None,
-    task: TasksOption = None,
-    all_tasks: Annotated[bool, typer.Option("--all-tasks", help="Rows of every task.")] = False,
-    preset: PresetOption = None,
-    epochs: EpochsOption = None,
-    train_size: TrainOption = None,
-    test_size: TestOption = None,
-    batch_size: BatchOption = None,
-    seed: SeedOption = None,
-    set_: SetOption = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Run every row so many times, each with another seed.")] = 1,
-    data_dir: DataOption = None,
-    synthetic: SyntheticOption = False,
-    real: RealOption = None,
-    out: OutOption = None,
-    timeout: TimeoutOption = None,
-    python: PythonOption = None,
-    build: BuildOption = None,
-    gpus: GpusOption = None,
-    gpus_per_run: Annotated[int, typer.Option(min=1, help="GPUs that each run is given.")] = 1,
-    threads: Annotated[int | None, typer.Option(min=1, help="Processors a run may use; all when not given.")] = None,
-    jobs: Annotated[
-        int | None,
-        typer.Option(min=1, help="Runs at a time, of --preset smoke alone: timed runs never share a device."),
-    ] = None,
-    cluster: ClusterOption = None,
-    plan: Annotated[
-        bool, typer.Option("--plan", help="Tell what would run, and how long it takes; run nothing.")
-    ] = False,
-    rows: Annotated[bool, typer.Option("--rows", help="With --plan: a line for each row.")] = False,
-) -> None:
-    """Run notebooks, one child process each, and write records and tables: those of the main task where nothing is named."""
+    names, tasks, all_tasks, preset, epochs, train_size, test_size, batch_size, seed, set_, seeds, data, timeout, where,
+    gpus_per_run, threads, jobs, cluster, plan, rows,
+) -> None:  # fmt: skip
+    """Run notebooks and write records and tables.
+
+    Each run is a process of its own. Without names: the rows of the main task. A name is FRAMEWORK, FRAMEWORK[VARIANT] or
+    FRAMEWORK[*], of the main task unless --task, --all-tasks or TASK/ in front of it says otherwise.
+    """
     from rosetta import files, running
     from rosetta.batch.journal import Order
 
-    given = {"EPOCHS": epochs, "N_TRAIN": train_size, "N_TEST": test_size, "BATCHSIZE": batch_size, "SEED": seed}
+    sizes = {"EPOCHS": epochs, "N_TRAIN": train_size, "N_TEST": test_size, "BATCHSIZE": batch_size, "SEED": seed}
     asked = {
-        "rows": running.row_names(names or [], task or [], all_tasks),
+        "rows": running.row_names(list(names), list(tasks), all_tasks),
         "named": bool(names),
         "preset": preset,
-        "overrides": {name: value for name, value in given.items() if value is not None} | constants(set_ or []),
+        "overrides": {name: value for name, value in sizes.items() if value is not None} | constants(set_),
         "seeds": seeds,
-        "synthetic": synthetic,
-        "data": real,
+        "synthetic": where.synthetic,
+        "data": data,
         "timeout_s": timeout,
-        "data_dir": str(data_dir.absolute()) if data_dir else None,
-        "python": python or [],
-        "build": build or [],
-        "gpus": gpus,
+        "data_dir": str(where.data_dir.absolute()) if where.data_dir else None,
+        "python": list(where.python),
+        "build": list(where.build),
+        "gpus": where.gpus,
         "gpus_per_run": gpus_per_run,
         "threads": threads,
         "jobs": jobs,
         "cluster": str(Path(cluster).absolute()) if cluster and cluster.endswith(".json") else cluster,
     }
-    if real not in (None, running.REAL):
-        raise RosettaError(f"--data takes {running.REAL}, not {real}; --data-dir names a folder")
-    if real and synthetic:
-        raise RosettaError(f"--data {real} and synthetic data (--synthetic, or ROSETTA_DATA) contradict each other")
+    if data not in (None, running.REAL):
+        raise RosettaError(f"--data takes {running.REAL}, not {data}; --data-dir names a folder")
+    if data and where.synthetic:
+        raise RosettaError(f"--data {data} and synthetic data (--synthetic, or ROSETTA_DATA) contradict each other")
     if rows and not plan:
         raise RosettaError("--rows goes with --plan")
     order = files.part(Order, asked, "the command line")
     if plan:
-        raise typer.Exit(running.show_plan(order, out, rows))
-    raise typer.Exit(lock.alone("run", lambda: running.run(order, out), results_folder(out), RESUME))
+        sys.exit(running.show_plan(order, where.out, rows))
+    sys.exit(lock.alone("run", lambda: running.run(order, where.out), where.results, RESUME))
 
 
 @app.command()
-def resume(
-    batch: BatchName = LAST,
-    out: OutOption = None,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Run what is finished as well.")] = False,
-) -> None:
-    """Run what a batch still lacks, as it was ordered, and what has changed since."""
+@batch_name
+@where("out")
+@option("--fresh", is_flag=True, help="Run what is finished as well.")
+def resume(batch: str, where: Where, fresh: bool) -> None:
+    """Run what a batch still lacks, and what has changed since."""
     from rosetta import running
 
-    raise typer.Exit(lock.alone("resume", lambda: running.resume(batch, out, fresh), results_folder(out), RESUME))
+    sys.exit(lock.alone("resume", lambda: running.resume(batch, where.out, fresh), where.results, RESUME))
 
 
-app.add_typer(measuring.app, name="measure")
-app.command()(measuring.sweep)
-app.command()(proving.verify)
-app.command()(proving.crossload)
-app.command()(adding.new)
-app.command()(adding.check)
-app.command()(adding.upgrade)
-app.command()(inputs.weights)
-app.add_typer(inputs.app, name="data")
+@app.command()
+@batch_name
+@where("out")
+def watch(batch: str, where: Where) -> None:
+    """Show the live table of a batch until it ends.
 
+    The batch may run in another terminal. Exit code 1: it ended without all its runs.
+    """
+    from rosetta.batch import watching
 
-@app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
-def test(context: typer.Context) -> None:
-    """Pass the tests of the project itself, on all processors; options go to pytest. --all tests every row, as CI does."""
-    os.chdir(ROOT)
-    # One file after the other on each, since a file's tests share what is slow to make
-    os.execv(sys.executable, [sys.executable, "-m", "pytest", "-n", "auto", "--dist", "loadfile", *context.args])
+    sys.exit(watching.watch(batch, where.out))
 
 
 @app.command("list")
-def list_rows(task: TaskOption = None, python: PythonOption = None, build: BuildOption = None) -> None:
-    """List the rows, their environments, and their state on this machine."""
-    from rosetta import commands
-    from rosetta.run import kernels
+@where("task python build")
+def list_rows(where: Where) -> None:
+    """List the rows, their environments and their state here."""
+    from rosetta import doctor
 
-    commands.list_rows(task, kernels.chosen(python or [], build or []))
+    doctor.list_rows(where)
 
 
 @app.command()
-def doctor(
-    names: Names = None,
-    task: TaskOption = None,
-    check: Annotated[
-        bool,
-        typer.Option("--check", help="Compute a small convolution in every environment that fits; makes them first."),
-    ] = False,
-    python: PythonOption = None,
-    build: BuildOption = None,
-    gpus: GpusOption = None,
-) -> None:
-    """Tell what this machine has: Pythons, disk, GPU, data, and which build of each environment; --check tries them."""
-    from rosetta.doctor import diagnosis, firstcheck
-    from rosetta.run import kernels
+@where("names task gpus python build")
+@option("--check", is_flag=True, help="Compute a small convolution in every environment that fits; makes them first.")
+def doctor(where: Where, check: bool) -> None:
+    """Show what this machine has and lacks; --check computes on it.
 
-    given = kernels.chosen(python or [], build or [])
-    if not check and (names or task or gpus):
-        raise RosettaError("doctor looks at the whole machine: rows, --task and --gpus go with --check")
+    Pythons, disk, GPU, data, and which build of each environment this machine gets.
+    """
+    from rosetta import doctor
+
     if check:
-        raise typer.Exit(lock.alone("doctor --check", lambda: firstcheck.main(names or [], task, given, gpus)))
-    raise typer.Exit(diagnosis.main(given))
+        sys.exit(lock.alone("doctor --check", lambda: doctor.check(where)))
+    if where.names or where.task or where.gpus:
+        raise RosettaError("doctor looks at the whole machine: rows, --task and --gpus go with --check")
+    sys.exit(doctor.tell(where))
 
 
 @app.command()
-def env(
-    names: EnvironmentNames, again: AgainOption = False, locked: LockOption = False, build: BuildOption = None
-) -> None:
-    """Make environments, for the CPU unless --build says otherwise; runs make what they need by themselves."""
-    from rosetta import commands
+@click.argument("names", nargs=-1, required=True, metavar="ENV...")
+@option("--again", is_flag=True, help="Make them anew, also if they are ready, from files that are fetched anew.")
+@option(
+    "--lock",
+    "locked",
+    is_flag=True,
+    help="First write the lock of their requirements; afterwards import what their frameworks import.",
+)
+@where("build")
+def env(names: tuple[str, ...], again: bool, locked: bool, where: Where) -> None:
+    """Make environments; runs make what they need by themselves.
 
-    raise typer.Exit(lock.alone("env", lambda: commands.make_environments(names, build or [], again, locked)))
+    They are for the CPU unless --build says otherwise.
+    """
+    from rosetta.adding import locking
+
+    sys.exit(lock.alone("env", lambda: locking.make_all(names, where.build, again, locked)))
+
+
+# ---- Proofs and measurements
 
 
 @app.command()
-def report(
-    out: ShownOption = None,
-    pictures: Annotated[bool, typer.Option("--pictures", help="Draw the pictures of the results anew, too.")] = False,
-) -> None:
-    """Write the pages of a results folder anew; of the committed one results.md and the tables in other pages, too."""
-    from rosetta import commands
+@where("names task data_dir synthetic out python build gpus jobs")
+@option("--all", "every", is_flag=True, help="Also rows that have not changed since they were verified.")
+@count(
+    "--drawn",
+    "So many unchanged rows, drawn at random, too; fewer where their proofs took over 10 minutes.",
+    default=0,
+    least=0,
+)
+def verify(where: Where, every: bool, drawn: int) -> None:
+    """Prove that notebooks are the same network.
 
-    commands.write_report(out, pictures, typer.main.get_command(app))
+    Each is compared, level by level, with the reference in NumPy.
+    """
+    from rosetta.verify import command
+
+    sys.exit(lock.alone("verify", lambda: command.verify(where, every, drawn), where.results))
 
 
 @app.command()
-def lab(
-    names: Names = None,
-    task: TaskOption = None,
-    python: PythonOption = None,
-    build: BuildOption = None,
-    port: Annotated[
-        int | None, typer.Option(min=1, max=65535, help="Where JupyterLab listens; 8888 or the next.")
-    ] = None,
-    browser: Annotated[bool, typer.Option(help="Open a browser.")] = True,
-    allow_root: Annotated[
-        bool, typer.Option("--allow-root", help="Also as root, as in a container; JupyterLab refuses that otherwise.")
-    ] = False,
-    synthetic: SyntheticOption = False,
-    folder: Annotated[
-        Path | None,
-        typer.Option(
-            "--in", metavar="FOLDER", help="Folder of the copies, lab when not given; . opens the notebooks themselves."
-        ),
-    ] = None,
-) -> None:
-    """Open copies of the notebooks in JupyterLab, each with its kernel; makes the environments that they need."""
-    from rosetta import lab as work
-    from rosetta.run import kernels
+@where("names task data_dir synthetic out python build gpus jobs")
+@train_size
+@test_size
+@constant
+def crossload(where: Where, train_size: int | None, test_size: int | None, set_: tuple[str, ...]) -> None:
+    """Let rows compute with the same weights, and compare.
 
-    given = kernels.chosen(python or [], build or [])
+    Rows that train evaluate each other's weights, all by all.
+    """
+    from rosetta.verify import command
+
+    sizes = {name: size for name, size in {"N_TRAIN": train_size, "N_TEST": test_size}.items() if size is not None}
+    sys.exit(lock.alone("crossload", lambda: command.crossload(where, sizes | constants(set_)), where.results))
+
+
+measured = where("names task data_dir synthetic out python build gpus")
+
+
+@app.command()
+@measured
+@option("--threads", metavar="1,2,...", help="Numbers of processors; 1, 2, 4 ... up to all when not given.")
+@option(
+    "--axis",
+    multiple=True,
+    metavar="NAME=VALUE,...",
+    help="Values of a parameter instead of the task's, e.g. BATCHSIZE=16,64.",
+)
+@count("--steps", "Steps that are timed at once; 100 or the protocol's when not given.")
+@count("--repeats", "How often: the mean and the spread of so many; 5 or the protocol's when not given.")
+@option("--plot", is_flag=True, help="Draw the picture, too.")
+@option("--protocol", metavar="NAME", help="Repeat a published benchmark; its task's task.toml says its points.")
+@option(
+    "--minutes",
+    type=click.FloatRange(0.1),
+    metavar="N",
+    help="Of a protocol: the cheapest points that fit into so much time.",
+)
+def sweep(where: Where, **how) -> None:
+    """Time the phases of a training step.
+
+    Forward, forward and backward, and the whole step, for numbers of threads and along the task's axes. A task that trains
+    nothing has passes; a task of networks can repeat a published protocol.
+    """
+    from rosetta.measure.sweep import sweep
+
+    sys.exit(lock.alone("sweep", lambda: sweep(where, **how), where.results))
+
+
+@app.group(cls=Ordered)
+def measure() -> None:
+    """Measure how fast rows and this machine are."""
+
+
+@measure.command()
+@measured
+@count("--steps", "Of an epoch, a pass or a repeat; a tenth of it where a step takes seconds.", default=50)
+@count("--epochs", "Epochs, or passes where nothing is trained; the first is not counted.", default=6, least=2)
+def fastest(where: Where, steps: int, epochs: int) -> None:
+    """Every notebook's loop against the fastest idiomatic one of its framework, an epoch, a pass or a repeat each by turns."""
+    from rosetta.measure import pairs
+
+    sys.exit(lock.alone("fastest", lambda: pairs.fastest(where, steps, epochs), where.results))
+
+
+@measure.command()
+@where("out")
+@count("--size", "Rows and columns of the matrices that are multiplied.", default=2048)
+@count("--repeats", "How often.", default=10)
+def floor(where: Where, size: int, repeats: int) -> None:
+    """The arithmetic of a training step, and how fast this processor does as much in NumPy's matrix product."""
+    from rosetta.measure import machine
+
+    sys.exit(lock.alone("floor", lambda: machine.floor(size, repeats, where.out), where.results))
+
+
+@app.command()
+@click.argument("before", metavar="A")
+@click.argument("after", metavar="B")
+@option(
+    "--factor",
+    type=float,
+    metavar="NUMBER",
+    help="How many times a figure must change to count: 1.1 when not given; more for single runs.",
+)
+def compare(before: str, after: str, factor: float | None) -> None:
+    """Show differences larger than noise from A to B.
+
+    A and B are results folders, or git revisions: results/ as it was then. Exit code 0: nothing became worse, 1: something did.
+    """
+    from rosetta import compare
+
+    sys.exit(compare.show(before, after, factor))
+
+
+# ---- Pages
+
+
+@app.command()
+@shown
+@option("--pictures", "draw", is_flag=True, help="Draw the pictures of the results anew, too.")
+def report(out: Path | None, draw: bool) -> None:
+    """Write the pages of a results folder anew.
+
+    Of the committed folder also results.md and the tables in other pages.
+    """
+    from rosetta import catalog, records
+    from rosetta.measure.benchmarks import page as protocols
+    from rosetta.measure.benchmarks import scaling
+    from rosetta.measure.tables import Tables
+    from rosetta.report import pages
+    from rosetta.verify import conformance
+
+    known, results = catalog.load(), shown_folder(out)
+    files, every = [], [record for _, record in records.read_all(results)]
+    if draw:
+        with needs_extra("report --pictures"):
+            from rosetta.measure import plot
+            from rosetta.measure.benchmarks import pictures as curves
+            from rosetta.report import charts
+
+            files += charts.write(known, results)
+            files += curves.draw(known, every, results) + plot.write(known, every, results)
+    files += [conformance.write_page(known, key, results) for key in known.tasks]
+    files += [*Tables(known, every, results).write(), protocols.write(known, every, results)]
+    files.append(scaling.write(known, every, results))
+    files += pages.write(known, results)  # after those that it links to
+    if results == RESULTS:
+        files += pages.write_blocks(known, app)
+    for file in files:
+        print(portable(str(file)))
+
+
+@app.command()
+@option(
+    "--to",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    default="site",
+    help="Where to write it; an earlier site there is replaced.",
+)
+@shown
+@option(
+    "--repository", metavar="URL", help="The checkout's home on the web, for links to it; git's origin when not given."
+)
+@option(
+    "--branch", metavar="NAME", help="GitHub's branch that the site is published from: notebooks of it open in Colab."
+)
+def site(to: Path, out: Path | None, repository: str | None, branch: str | None) -> None:
+    """Write the site, static pages to read frameworks side by side."""
+    with needs_extra("site"):
+        from rosetta.site import build
+    started = time.perf_counter()
+    first = build.write(to.absolute(), shown_folder(out), repository, branch)
+    print(f"{portable(str(first))}, in {time.perf_counter() - started:.1f} s")
+
+
+@app.command()
+@where("names task synthetic python build")
+@option(
+    "--in",
+    "folder",
+    type=FOLDER,
+    metavar="FOLDER",
+    help="Folder of the copies, lab when not given; . opens the notebooks themselves.",
+)
+@option("--port", type=click.IntRange(1, 65535), metavar="N", help="Where JupyterLab listens; 8888 or the next.")
+@option("--browser/--no-browser", default=True, help="Open a browser.")
+@option("--allow-root", is_flag=True, help="Also as root, as in a container; JupyterLab refuses that otherwise.")
+def lab(where: Where, folder: Path | None, port: int | None, browser: bool, allow_root: bool) -> None:
+    """Open copies of the notebooks in JupyterLab.
+
+    Each opens with its framework's kernel. Environments that they need are made.
+    """
+    from rosetta.lab import lab
+
     options = [f"--port={port}"] if port else []
     options += ([] if browser else ["--no-browser"]) + (["--allow-root"] if allow_root else [])
-    raise typer.Exit(work.lab(names or [], task, given, options, synthetic, folder))
+    sys.exit(lab(where, options, folder))
+
+
+# ---- Adding
 
 
 @app.command()
-def site(
-    to: Annotated[
-        Path,
-        typer.Option(file_okay=False, metavar="DIR", help="Where to write it; an earlier site there is replaced."),
-    ] = Path("site"),
-    out: ShownOption = None,
-    repository: RepositoryOption = None,
-    branch: BranchOption = None,
-) -> None:
-    """Write the site to read frameworks side by side: static pages that need no server."""
-    from rosetta import commands
+@click.argument("framework", metavar="FRAMEWORK")
+@where("task")
+@option("--like", metavar="ROW", help="The row whose notebook is copied; the first of the catalog's `compared`.")
+@option(
+    "--environment",
+    metavar="NAME",
+    help="The folder below environments/; the framework's name when not given. Share one that exists if the framework "
+    "computes through a package that is there: a copy of it may take gigabytes.",
+)
+def new(framework: str, where: Where, like: str | None, environment: str | None) -> None:
+    """Add a framework: its notebook, environment and catalog entry.
 
-    commands.write_site(to, out, repository, branch)
+    They are copies to be rewritten; what is left to do is told. FRAMEWORK is the name of its notebook and catalog entry, as in my_framework.
+    """
+    from rosetta.adding import scaffold
 
-
-@app.command()
-def compare(
-    before: Annotated[
-        str, typer.Argument(metavar="A", help="A results folder, or a git revision: results/ as it was.")
-    ],
-    after: Annotated[str, typer.Argument(metavar="B", help="The same; what changed from A to B is told.")],
-    factor: Annotated[
-        float | None,
-        typer.Option(help="How many times a figure must change to count: 1.1 when not given; more for single runs."),
-    ] = None,
-) -> None:
-    """Tell what changed beyond noise from A to B. Exit code 0: nothing became worse, 1: something did."""
-    from rosetta import commands
-
-    raise typer.Exit(commands.compare_records(before, after, factor))
+    sys.exit(lock.alone("new", lambda: scaffold.new(framework, where.task, like, environment)))
 
 
 @app.command()
-def watch(batch: BatchName = LAST, out: OutOption = None) -> None:
-    """Show the live table of a batch that runs elsewhere, until it ends. Exit code 1: it ended without all its runs."""
-    from rosetta.batch import watching
+@click.argument("row", metavar="ROW")
+@where("task data_dir synthetic python build gpus")
+def check(row: str, where: Where) -> None:
+    """Check a new row, step by step, to its first mistake.
 
-    raise typer.Exit(watching.watch(batch, out))
+    Steps: the notebook's contract, its concepts, a smoke run, all levels of verify, what it costs, which is written down. It stops at the first mistake and explains it, with exit code 1. The results folder stays as it is.
+    """
+    from rosetta.adding import check
+
+    sys.exit(lock.alone("check", lambda: check.check(row, where)))
+
+
+@app.group(cls=Ordered)
+def data() -> None:
+    """Make published weights, or a folder of pictures, for tasks."""
+
+
+@data.command()
+@click.argument("task", metavar="TASK")
+@click.argument("file", type=FOLDER, metavar="FILE")
+@option("--from", "source", required=True, metavar="NAME", help="Who publishes it.")
+@option("--to", type=FOLDER, metavar="FILE.npz", default="weights.npz", help="Where to write.")
+@where("python build")
+def weights(task: str, file: Path, source: str, to: Path, where: Where) -> None:
+    """Make canonical weights, which every notebook of a task takes, from a published FILE."""
+    from rosetta.published_weights import convert
+    from rosetta.run import kernels
+
+    given = kernels.chosen(where.python, where.build)
+    sys.exit(lock.alone("weights", lambda: convert(task, source, file, to, given)))
+
+
+@data.command()
+@click.argument("to", type=FOLDER, metavar="DEST")
+@option("--n", type=click.IntRange(1, 10_000), metavar="N", default=2000, help="How many.")
+@count("--size", "Pixels a side.", default=256)
+@option("--by-class", is_flag=True, help="In a folder for each class.")
+@where("data_dir synthetic")
+def images(to: Path, n: int, size: int, by_class: bool, where: Where) -> None:
+    """Write test images of CIFAR-10, enlarged, as JPEG files into DEST, a new or empty folder."""
+    from common.data import pictures
+    from common.data.errors import DataError
+
+    try:
+        pictures.write(str(to), n, size, where.data_dir, where.synthetic or None, by_class)
+    except DataError as error:
+        raise RosettaError(str(error)) from None
+    about = f"{n:,} pictures{' of SYNTHETIC data' if where.synthetic else ''}"
+    print(f"{to}: {about}. A run takes them by --set IMAGES={to.absolute()}")
+
+
+@app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+@click.pass_context
+def test(context: click.Context) -> None:
+    """Pass the tests of the project itself, on all processors.
+
+    Options go to pytest. --all tests every row, as CI does.
+    """
+    os.chdir(ROOT)
+    # One file after the other on each, since a file's tests share what is slow to make
+    os.execv(sys.executable, [sys.executable, "-m", "pytest", "-n", "auto", "--dist", "loadfile", *context.args])
 
 
 def completed(arguments: list[str]) -> list[str]:
@@ -304,7 +579,7 @@ def main() -> None:
     streams.keep_on()
     paths.complete_user()
     try:
-        app(completed(sys.argv[1:]))
+        app(completed(sys.argv[1:]), prog_name="run_all.py")
     except RosettaError as error:
         print(f"run_all.py: {printable(str(error))}", file=sys.stderr)
         sys.exit(2)

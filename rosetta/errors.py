@@ -1,7 +1,9 @@
 """The errors that a user sees as one line."""
 
 import difflib
-from collections.abc import Iterable
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 
 class RosettaError(Exception):
@@ -30,3 +32,17 @@ def meant(name: str, known: Iterable[str], cutoff: float = 0.5) -> str | None:
     by_case = {one.lower(): one for one in sorted(known)}
     near = difflib.get_close_matches(name.lower(), by_case, n=1, cutoff=cutoff)
     return f"did you mean {by_case[near[0]]}?" if near else None
+
+
+@contextmanager
+def needs_extra(command: str) -> Iterator[None]:
+    """Tells in one line what a command needs that this Python lacks; ``python3 run_all.py`` brings it."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("rosetta"):
+            raise
+        raise RosettaError(
+            f"{command} needs {error.name}, which this Python lacks: {sys.executable} -m pip install {error.name}, or "
+            f"uv run --extra site run_all.py {command}"
+        ) from None

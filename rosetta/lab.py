@@ -11,9 +11,10 @@ from rosetta import catalog, files
 from rosetta.catalog import Row
 from rosetta.errors import RosettaError, Unavailable
 from rosetta.paths import DATA, NOTEBOOKS, ROOT, SYNTHETIC, from_root
-from rosetta.run import environments, machine
+from rosetta.run import environments, kernels, machine
 from rosetta.run.environments import events
 from rosetta.run.kernels import Kernel, Kernels, write_kernelspec
+from rosetta.where import Where
 
 ENVIRONMENT = "lab"
 KERNELS = ROOT / ".jupyter"  # made anew each time; JUPYTER_PATH leads there
@@ -23,25 +24,23 @@ PARTS = ("common", "docs", "environments", "programs", "results", "rosetta", "te
 PAGE = re.compile(r"\]\((?!\w+:)([^)#\s]+\.md)")  # a link to a page of the project
 
 
-def lab(
-    names: list[str],
-    task: str | None,
-    kernels: Kernels,
-    arguments: list[str],
-    synthetic: bool = False,
-    folder: Path | None = None,
-) -> int:
+def lab(where: Where, arguments: list[str], folder: Path | None = None) -> int:
     """Make the environments that the rows and JupyterLab need, register their kernels, run JupyterLab until it ends; its exit code.
 
-    arguments: for JupyterLab. synthetic: notebooks get generated data, so no data set is needed. folder: where the copies
+    arguments: for JupyterLab. folder: where the copies
     go; the checkout, or its ``notebooks/``, opens the notebooks themselves. A row that this machine cannot run is told
     and left out; raises RosettaError if none is left, or where the folder cannot take copies.
     """
     if os.pathsep in str(ROOT):
         raise RosettaError(f"JupyterLab finds no kernels in a path with {os.pathsep!r}: move this checkout, {ROOT}")
-    chosen = catalog.load().select(names, task)
+    chosen = catalog.load().select(where.names, where.task)
     opened = place(folder)
-    registered = register(one_a_kernel(chosen), kernels, KERNELS, {DATA: SYNTHETIC} if synthetic else {})
+    registered = register(
+        one_a_kernel(chosen),
+        kernels.chosen(where.python, where.build),
+        KERNELS,
+        {DATA: SYNTHETIC} if where.synthetic else {},
+    )
     if not registered:
         raise RosettaError("none of these rows can run on this machine")
     print(f"kernels: {', '.join(row.title for row in registered)}")
@@ -49,7 +48,7 @@ def lab(
         print("these are the checkout's own notebooks; choose each kernel by the name of its framework")
     else:
         copy(chosen, registered, opened)
-    if synthetic:
+    if where.synthetic:
         print("all of them get synthetic data")
     jupyter = environments.load(ENVIRONMENT)  # its own: what it brings would slow down the start of every run
     jupyter.provision(KERNELS / "install.log")
@@ -89,7 +88,7 @@ def kernel_name(row: Row) -> str:
     return f"rosetta-{row.stem}".lower()
 
 
-def register(rows: list[Row], kernels: Kernels, folder: Path, variables: dict[str, str]) -> list[Row]:
+def register(rows: list[Row], given: Kernels, folder: Path, variables: dict[str, str]) -> list[Row]:
     """A kernelspec for each row, where ``folder`` is on JUPYTER_PATH; returns the rows whose kernel could be had.
 
     variables: of the environment that notebooks see.
@@ -101,9 +100,7 @@ def register(rows: list[Row], kernels: Kernels, folder: Path, variables: dict[st
     for row in rows:
         print(f"{row.title}: environment {row.environment}", flush=True)
         try:
-            kernel = kernels.get(
-                row, folder / "install.log", events(print), gpus if kernels.has_build(row, gpus) else ()
-            )
+            kernel = given.get(row, folder / "install.log", events(print), gpus if given.has_build(row, gpus) else ())
         except Unavailable as reason:
             print(f"{row.title}: left out: {reason}")
             continue

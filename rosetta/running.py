@@ -15,7 +15,6 @@ from rosetta.batch.screen import STYLES, Screen
 from rosetta.compare import changes
 from rosetta.compare.comparison import compare
 from rosetta.errors import RosettaError, Unavailable
-from rosetta.options import about, results_folder
 from rosetta.paths import portable
 from rosetta.plan import Plan
 from rosetta.records import Record
@@ -24,6 +23,7 @@ from rosetta.run import devices, kernels
 from rosetta.run.devices import Slot
 from rosetta.tasks import UNTIMED, Task
 from rosetta.terminal import Console
+from rosetta.where import about, results_folder
 
 REAL = "real"  # the word of --data
 

@@ -1,4 +1,4 @@
-"""A stand-in checkout whose commands work in this process: in less time, and within reach of ``tests.mutants``.
+"""A stand-in checkout whose commands work in this process: in less time.
 
 Its notebooks are executed here, too, one at a time, by nothing but Python.
 """

@@ -10,7 +10,7 @@ import pytest
 from packaging.specifiers import SpecifierSet
 
 from rosetta import catalog, tasks
-from rosetta.adding import check, costs, figures, locking, scaffold
+from rosetta.adding import check, locking, scaffold
 from rosetta.errors import RosettaError
 from rosetta.kinds.train import TrainMetrics
 from rosetta.paths import CATALOG, NOTEBOOKS
@@ -220,7 +220,7 @@ def test_cost_is_written_into_its_line_and_the_rest_stays(name, tmp_path, monkey
     shutil.copytree(NOTEBOOKS / TASK.key, tmp_path / TASK.key, ignore=shutil.ignore_patterns("*.ipynb"))
     file, row = tmp_path / TASK.key / "task.toml", SimpleNamespace(name=name, facts=TASK.facts(name))
     before = file.read_text().splitlines()
-    assert costs.write(TASK, row, Cost(start_s=123, item_ms=45.5))
+    assert check.write_cost(TASK, row, Cost(start_s=123, item_ms=45.5))
     after = file.read_text().splitlines()
     assert [line for line in after if line not in before][0].count("cost = { start_s = 123, item_ms = 45.5 }") == 1
     assert len([line for line in before if line not in after]) == (0 if name.startswith("new") else 1)
@@ -228,7 +228,7 @@ def test_cost_is_written_into_its_line_and_the_rest_stays(name, tmp_path, monkey
     facts = tasks.load(tmp_path / TASK.key).facts(name)
     assert facts.cost.start_s == 123 and facts.model_dump(exclude={"cost"}) == row.facts.model_dump(exclude={"cost"})
     row.facts = facts
-    assert not costs.write(TASK, row, Cost(start_s=100, item_ms=60)), "near enough"
+    assert not check.write_cost(TASK, row, Cost(start_s=100, item_ms=60)), "near enough"
 
 
 def test_an_installation_is_told_once_where_lines_stay():
@@ -247,7 +247,7 @@ def test_an_installation_is_told_once_where_lines_stay():
 def test_cost_joins_what_is_said_of_a_row(tmp_path):
     (tmp_path / "task.toml").write_text('[rows]\none = { slow_on_cpu = "why" }\n')
     row = SimpleNamespace(name="one", facts=tasks.RowFacts())
-    assert costs.write(SimpleNamespace(folder=tmp_path), row, Cost(start_s=12, item_ms=3.5))
+    assert check.write_cost(SimpleNamespace(folder=tmp_path), row, Cost(start_s=12, item_ms=3.5))
     (line,) = (tmp_path / "task.toml").read_text().splitlines()[1:]
     assert line == 'one = { slow_on_cpu = "why", cost = { start_s = 12, item_ms = 3.5 }}'
 
@@ -255,23 +255,23 @@ def test_cost_joins_what_is_said_of_a_row(tmp_path):
 def test_cost_of_a_run():
     plan = SimpleNamespace(kind=TASK.kind, constants={"EPOCHS": 2, "N_TRAIN": 640, "N_TEST": 300})
     metrics = TrainMetrics(examples_per_s=100, wall_s=20)
-    assert costs.measured(plan, SimpleNamespace(metrics=metrics)) == Cost(start_s=6.2, item_ms=10)
+    assert check.measured_cost(plan, SimpleNamespace(metrics=metrics)) == Cost(start_s=6.2, item_ms=10)
 
 
 @pytest.mark.parametrize(
     "loss, doubted", [([2.0, 1.5], False), ([2.0], False), ([2.0, 2.0], True), ([1.0, 0.5, 0.6], True)]
 )
 def test_a_loss_that_does_not_fall_is_doubted(loss, doubted):
-    said = figures.doubt(SimpleNamespace(metrics=TrainMetrics(loss=loss)))
+    said = check.doubt(SimpleNamespace(metrics=TrainMetrics(loss=loss)))
     assert bool(said) == doubted and (not said or said.endswith(", ".join(f"{value:.4f}" for value in loss)))
-    assert figures.doubt(SimpleNamespace(metrics=SimpleNamespace())) is None, "of a kind that does not train"
+    assert check.doubt(SimpleNamespace(metrics=SimpleNamespace())) is None, "of a kind that does not train"
 
 
 def test_a_doubt_that_no_level_explains_is_the_mistake(monkeypatch):
     found = SimpleNamespace(skipped=None, findings=[SimpleNamespace(level=1)], diagnosis={})
     monkeypatch.setattr(check.command, "Setting", lambda *_: SimpleNamespace(verify=lambda row: (row, found)))
     monkeypatch.setattr(check, "causes", lambda findings: [])
-    row = SimpleNamespace(row=SimpleNamespace(full_name="t/a"), options=None, task=TASK, doubt=None)
+    row = SimpleNamespace(row=SimpleNamespace(full_name="t/a"), where=None, task=TASK, doubt=None)
     assert check._Row.verify(row) == "levels 1 pass"
     row.doubt = "the loss does not fall"
     with pytest.raises(RosettaError, match="^levels 1 pass, but in the run before the loss does not fall$"):
@@ -300,7 +300,7 @@ def test_figures_that_cannot_be_true_are_told(wrong, said):
         params={"EPOCHS": 2, "N_TRAIN": 640, "N_TEST": 100},
         dataset=SimpleNamespace(sizes={"train": 640, "test": 100}),
     )
-    told = list(figures.troubles(record, TASK))
+    told = list(check.misreported(record, TASK))
     assert len(told) == bool(said) and (not said or one_line(told[0]).startswith(said))
     record.dataset.sizes = {"train": 50000, "test": 100}
-    assert "N_TRAIN and N_TEST go to the loader" in " ".join(figures.troubles(record, TASK))
+    assert "N_TRAIN and N_TEST go to the loader" in " ".join(check.misreported(record, TASK))

@@ -18,7 +18,7 @@ MODULES = {
 # From the bottom up: a module or package imports from lower lines alone
 LAYERS = (
     {"errors", "paths", "naming", "figures", "printable"},
-    {"files", "parameters", "options", "lock", "extras", "streams"},
+    {"files", "parameters", "where", "lock", "streams"},
     {"kinds", "markdown", "terminal"},
     {"tasks", "records"},
     {"notebook"},
@@ -31,8 +31,8 @@ LAYERS = (
     {"batch", "compare", "lab", "verify"},
     {"measure", "cluster"},
     {"site", "doctor", "published_weights"},
-    {"adding", "inputs"},
-    {"commands", "running"},
+    {"adding"},
+    {"running"},
     {"cli"},
 )
 

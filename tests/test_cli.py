@@ -7,14 +7,11 @@ import sys
 
 import psutil
 import pytest
-import typer
 from filelock import FileLock
 from uv import find_uv_bin
 
-from rosetta import catalog, plan
+from rosetta import catalog, cli, plan
 from rosetta.announcement import announce
-from rosetta.cli import app
-from rosetta.commands import version, write_site
 from rosetta.run import devices, machine
 from rosetta.run.kernels import Kernels
 from rosetta.terminal import Console
@@ -28,12 +25,12 @@ BESIDE_A_RUNNER = {"test", "list", "doctor", "report", "lab", "site", "compare",
 def commands(group=None, *path: str) -> list[tuple[str, ...]]:
     """Each command of the command line, with a value for each argument that it requires."""
     found = []
-    for name, command in (group or typer.main.get_command(app)).commands.items():
+    for name, command in (group or cli.app).commands.items():
         if hasattr(command, "commands"):
             found += commands(command, *path, name)
         else:
             required = [option for option in command.params if option.required]
-            values = [[*option.opts[:1], "A=1"] if option.opts[0].startswith("-") else ["1"] for option in required]
+            values = [[option.opts[0], "1"] if option.param_type_name == "option" else ["1"] for option in required]
             found.append((*path, name, *sum(values, [])))
     return found
 
@@ -41,9 +38,10 @@ def commands(group=None, *path: str) -> list[tuple[str, ...]]:
 COMMANDS = commands()
 
 
-def test_version_names_the_commit(monkeypatch):
-    monkeypatch.setattr("rosetta.commands.commit", lambda: "1a2b3c4")
-    assert version() == "deep-learning-rosetta-stone 0.1.0 1a2b3c4"
+def test_version_names_the_commit(monkeypatch, capsys):
+    monkeypatch.setattr("rosetta.run.execute.commit", lambda: "1a2b3c4")
+    cli.app.callback(version=True)
+    assert capsys.readouterr().out == "deep-learning-rosetta-stone 0.1.0 1a2b3c4\n"
 
 
 @pytest.mark.parametrize("arguments", [("-h",), ("--help",), ("run", "-h"), ("resume", "--help")], ids=" ".join)
@@ -272,7 +270,7 @@ def test_site_says_where_it_begins(tmp_path, monkeypatch, capsys):
     from rosetta.site import build  # here, because it needs an extra
 
     monkeypatch.setattr(build, "write", lambda to, *_: to / "index.html")
-    write_site(tmp_path, None, None, None)
+    cli.site.callback(tmp_path, None, None, None)
     assert capsys.readouterr().out.startswith(f"{tmp_path}/index.html, in ")
 
 

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from rosetta.doctor import firstcheck
+from rosetta import doctor
 from rosetta.errors import RosettaError
 from rosetta.measure import scripts
 from rosetta.run.devices import Slot
@@ -108,15 +108,13 @@ CUDA = {"CUDA": "13.0", "cudnn": "9.1"}
 )  # fmt: skip
 def test_what_is_said_of_a_device(monkeypatch, slot, facts, memory, status, text):
     machine = SimpleNamespace(gpus=["a card"] if slot.on_gpu else [])
-    monkeypatch.setattr(firstcheck, "time", SimpleNamespace(monotonic=lambda: 7.0))
+    monkeypatch.setattr(doctor, "time", SimpleNamespace(monotonic=lambda: 7.0))
     asked = []
     kernels = SimpleNamespace(get=lambda *each: asked.append(each[::3]), interpreter=lambda environment: "python")
-    monkeypatch.setattr(firstcheck, "_script", lambda row, known, folder, slot, kernels: folder)
-    monkeypatch.setattr(
-        firstcheck, "_run", lambda folder, _: ({"device": "cpu", "off": 1e-6, "cuda": {}} | facts, memory)
-    )
+    monkeypatch.setattr(doctor, "_script", lambda row, known, folder, slot, kernels: folder)
+    monkeypatch.setattr(doctor, "_run", lambda folder, _: ({"device": "cpu", "off": 1e-6, "cuda": {}} | facts, memory))
     row = SimpleNamespace(environment="test")
-    checked = firstcheck._check(row, None, replace(slot, machine=machine), kernels, print)
+    checked = doctor._check(row, None, replace(slot, machine=machine), kernels, print)
     assert (checked.status, checked.text) == (status, text)
     assert asked == [(row, machine.gpus)]
 

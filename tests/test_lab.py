@@ -18,6 +18,7 @@ from rosetta import catalog
 from rosetta.lab import copy, lab, one_a_kernel, place, register
 from rosetta.paths import ENVIRONMENTS, ROOT
 from rosetta.run.kernels import Kernels
+from rosetta.where import Where
 from tests.standin import TASK, one_line
 
 
@@ -46,7 +47,7 @@ def test_notebooks_get_synthetic_data_when_asked(tmp_path, monkeypatch):
     row = row.model_copy(update={"imports": ("sys",)})
     monkeypatch.setattr("rosetta.catalog.Catalog.select", lambda *_: [row])
     for asked in (True, False):
-        assert lab([], None, Kernels({"all": sys.executable}), [], synthetic=asked, folder=tmp_path / "class") == 0
+        assert lab(Where(synthetic=asked, python=(f"all={sys.executable}",)), [], tmp_path / "class") == 0
         (spec,) = (tmp_path / "kernels").glob("kernels/*/kernel.json")
         assert (json.loads(spec.read_text())["env"].get("ROSETTA_DATA") == "synthetic") == asked
 
@@ -67,8 +68,8 @@ def test_jupyterlab_finds_the_kernels_first_and_ends_quietly(tmp_path, monkeypat
     monkeypatch.setattr("rosetta.run.environments.Environment.provision", lambda *_, **__: None)
     monkeypatch.setattr("rosetta.lab.subprocess.call", played)
     monkeypatch.setenv("JUPYTER_PATH", earlier)
-    assert lab(["pytorch"], None, Kernels({}), ["--no-browser"], folder=tmp_path / "class") == 3, "its exit code"
-    assert lab(["pytorch"], None, Kernels({}), [], folder=ROOT) == 0, "after Ctrl-C, which it has had as well"
+    assert lab(Where(names=("pytorch",)), ["--no-browser"], tmp_path / "class") == 3, "its exit code"
+    assert lab(Where(names=("pytorch",)), [], ROOT) == 0, "after Ctrl-C, which it has had as well"
     ((python, *options), folder, path), ((*_, of_the_checkout), _, _) = called
     assert python == str(ENVIRONMENTS / "lab" / ".venv" / "bin" / "python")
     assert options == ["-m", "jupyterlab", f"--ServerApp.root_dir={folder}", "--no-browser"]

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import nbformat
 import pytest
-import typer
 from markdown_it import MarkdownIt
 
 from common.params import networks
@@ -102,7 +101,7 @@ def test_links_lead_somewhere(page):
 @pytest.fixture(scope="module")
 def command_line():
     """The real command line, whose commands do nothing."""
-    group = typer.main.get_command(cli.app)
+    group = cli.app
     for _, command in pages.commands(group):
         command.callback = lambda **_: None
     return group

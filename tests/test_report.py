@@ -6,10 +6,9 @@ from contextlib import redirect_stdout
 from datetime import UTC, datetime
 
 import pytest
-import typer
 from markdown_it import MarkdownIt
 
-from rosetta import catalog, cli, commands, files, markdown, records
+from rosetta import catalog, cli, files, markdown, records
 from rosetta.errors import RosettaError
 from rosetta.identity import content
 from rosetta.kinds import KINDS
@@ -95,7 +94,7 @@ def reported():
     made, said = {}, io.StringIO()
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(said):
         patch.setattr(files, "write_atomically", made.__setitem__)
-        commands.write_report(None, False, typer.main.get_command(cli.app))
+        cli.report.callback(None, False)
     assert len(made) == len(said.getvalue().splitlines()), "each file that it names was made"
     return made
 

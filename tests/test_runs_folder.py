@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from rosetta.options import about, results_folder, shown_folder
 from rosetta.paths import RESULTS, ROOT, RUNS
+from rosetta.where import about, results_folder, shown_folder
 from tests.standin import TASK
 
 

@@ -1,25 +1,24 @@
 """What ``run_all.py check`` does: a row through everything that is asked of it, one line each, to the first mistake."""
 
-import importlib.util
 import shlex
 import shutil
-import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import psutil
+import tomlkit
 
-from rosetta import catalog, data, notebook, plan, records
-from rosetta.adding import costs, figures, scaffold
+from rosetta import catalog, data, files, notebook, plan, records
+from rosetta.adding import scaffold
 from rosetta.batch.batch import save
 from rosetta.batch.screen import STYLES
 from rosetta.catalog import Catalog, Row
 from rosetta.errors import RosettaError
-from rosetta.paths import ROOT, from_root
+from rosetta.paths import from_root
 from rosetta.plan import Plan
 from rosetta.records import Record
 from rosetta.run import devices, environments, machine
@@ -27,27 +26,31 @@ from rosetta.run.environments import events
 from rosetta.run.execute import Progress, execute
 from rosetta.run.kernels import chosen
 from rosetta.site import programs
-from rosetta.tasks import UNTIMED
+from rosetta.tasks import UNTIMED, Cost, Task
 from rosetta.terminal import Console
 from rosetta.verify import command
 from rosetta.verify.conformance import PROOFS
 from rosetta.verify.proof import causes
+from rosetta.where import Where
 
-TESTS = ("tests/test_notebooks.py", "tests/test_prose.py")  # those that look at single notebooks
+CORES = 2  # that costs are for
+NOISE = 1.5  # times: a cost that is nearer to the written one than that is not written again
 EPOCHS = 2  # of the run of a row that trains, so that there is a test between epochs and a loss to fall
 
 
-def check(name: str, options: command.Options) -> int:
+def check(name: str, where: Where) -> int:
     """Check a row, or every row that the name stands for. Exit code 1 at the first mistake, which is explained.
 
     What runs leave goes to a new folder, which is kept and named where something is wrong.
     """
     known, console = catalog.load(), Console()
     scratch = Path(tempfile.mkdtemp(prefix="rosetta-check-"))
-    for row in known.select([name], options.task):
+    for row in known.select([name], where.task):
         if row.full_name != name:
             console.say(f"{row.full_name}:")
-        for title, step in _Row(known, row, replace(options, out=scratch), console).steps().items():
+        for title, step in (
+            _Row(known, row, replace(where, names=(row.full_name,), out=scratch, jobs=1), console).steps().items()
+        ):
             started = time.monotonic()
             try:
                 told = step()
@@ -69,8 +72,8 @@ def check(name: str, options: command.Options) -> int:
 class _Row:
     """One row, with its steps. Each step returns what it found, in a few words, and raises RosettaError for a mistake."""
 
-    def __init__(self, known: Catalog, row: Row, options: command.Options, console: Console):
-        self.catalog, self.row, self.options, self.console = known, row, options, console
+    def __init__(self, known: Catalog, row: Row, where: Where, console: Console):
+        self.catalog, self.row, self.where, self.console = known, row, where, console
         self.task = known.task(row.task)
         self.ran: tuple[Plan, Record] | None = None
         self.on_gpu = False
@@ -82,7 +85,6 @@ class _Row:
         return {
             "contract": self.contract,
             "concepts": self.concepts,
-            "tests": self.tests,
             "smoke": self.smoke,
             "verify": self.verify,
             "cost": self.cost,
@@ -115,35 +117,14 @@ class _Row:
             )
         return f"{len(known)} marked"
 
-    def tests(self) -> str:
-        """Those of ``tests/`` that look at this notebook; they come with the developer's packages."""
-        there = [test for test in TESTS if (ROOT / test).is_file()]
-        if not there or importlib.util.find_spec("pytest") is None:
-            return "not run: there is no pytest, or no tests/"
-        chosen = ["-k", f"{self.row.task}/{self.row.framework}"]
-        done = subprocess.run(
-            [sys.executable, "-m", "pytest", "-q", "-x", "--tb=short", "-p", "no:cacheprovider", *there, *chosen],
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-        )
-        lines = [line.strip() for line in done.stdout.splitlines() if line.strip()]
-        if done.returncode:
-            why = [line.removeprefix("E").strip() for line in lines if line.startswith("E ")]
-            last = next((line for line in reversed(lines) if line.startswith("FAILED")), "pytest failed")
-            raise RosettaError(f"{last.partition(' - ')[0]}: {' '.join(why) or done.stderr[-300:]}")
-        return lines[-1]
-
     def smoke(self) -> str:
         """The smallest preset, with a test after each epoch."""
-        options, trains = self.options, self.task.kind.trains
-        slot = devices.timed(options.gpus, min(costs.CORES, len(machine.processors())))[0]
+        where, trains = self.where, self.task.kind.trains
+        slot = devices.timed(where.gpus, min(CORES, len(machine.processors())))[0]
         overrides = {"EPOCHS": EPOCHS} if trains else {}
-        (planned,) = plan.make(
-            self.catalog, [self.row], UNTIMED, overrides, gpu=slot.on_gpu, synthetic=options.synthetic
-        )
+        (planned,) = plan.make(self.catalog, [self.row], UNTIMED, overrides, gpu=slot.on_gpu, synthetic=where.synthetic)
         planned.parameters.update({"TEST_EACH_EPOCH": True} if trains else {})
-        data.locate_all([planned], options.data_dir)
+        data.locate_all([planned], where.data_dir)
         self.load = psutil.getloadavg()[0]
         tell = events(lambda note: self.console.say(f"    {note}", "dim"))
 
@@ -151,29 +132,29 @@ class _Row:
             if progress.note and progress.state == "preparing":
                 tell(progress.note)
 
-        run = execute(planned, slot, chosen(options.python, options.build), watch)
-        save(run, options.out)
+        run = execute(planned, slot, chosen(where.python, where.build), watch)
+        save(run, where.out)
         run.close()
         record = run.record
         if record.status != "ok":
-            log = records.path(record, options.out, ".log")
+            log = records.path(record, where.out, ".log")
             raise RosettaError(f"{record.status}: {record.error}" + (f" (log: {log})" if log.is_file() else ""))
-        for trouble in figures.troubles(record, self.task):
+        for trouble in misreported(record, self.task):
             raise RosettaError(trouble)
-        self.ran, self.on_gpu, self.doubt = (planned, record), slot.on_gpu, figures.doubt(record)
+        self.ran, self.on_gpu, self.doubt = (planned, record), slot.on_gpu, doubt(record)
         found = {quantity.heading: quantity.cell([record]) for quantity in self.task.kind.main}
         told = ", ".join(f"{heading} {cell}" for heading, cell in found.items())
         return f"{told}; but {self.doubt}" if self.doubt else told
 
     def verify(self) -> str:
-        setting = command.Setting([self.row.full_name], self.options)
+        setting = command.Setting(self.where)
         _, found = setting.verify(self.row)
         if found.skipped:
             raise RosettaError(found.skipped)
         levels = PROOFS[self.task.kind_name].LEVELS
         for cause in causes(found.findings):
             said = [found.diagnosis[level] for level in cause.levels if level in found.diagnosis]
-            log = command.log_of(self.options.out, self.row)
+            log = command.log_of(self.where.out, self.row)
             raise RosettaError("; ".join([cause.line(levels), *said]) + (f" (log: {log})" if log.is_file() else ""))
         told = f"levels {', '.join(str(finding.level) for finding in found.findings)} pass"
         if self.doubt:
@@ -183,9 +164,9 @@ class _Row:
     def cost(self) -> str:
         """Measured by the smallest preset, and written down."""
         if self.on_gpu:
-            return f"not measured: it is for {costs.CORES} processors, so for --gpus none"
-        cost = costs.measured(*self.ran)
-        written = costs.write(self.task, self.row, cost)
+            return f"not measured: it is for {CORES} processors, so for --gpus none"
+        cost = measured_cost(*self.ran)
+        written = write_cost(self.task, self.row, cost)
         told = f"start_s = {cost.start_s:g}, item_ms = {cost.item_ms:g}"
         told += f": {'written into' if written else 'near to that in'} {self.task.file}"
         busy = self.load >= len(machine.processors())
@@ -194,3 +175,77 @@ class _Row:
             if busy
             else told
         )
+
+
+# ---- Whether the figures of a short run can be true
+
+
+def misreported(record: Record, task: Task) -> Iterator[str]:
+    """What is wrong with the figures of a run that ended well, one line each. A run that trains must have tested each epoch."""
+    metrics = record.metrics
+    for name, wanted in task.expected(task.facts(record.name).flavour).items():
+        if getattr(metrics, name) != wanted:
+            yield f"it reports {getattr(metrics, name)} {name}, and those of this network are {wanted}"
+    for name in dict.fromkeys(task.kind.timed.values()):
+        if not getattr(metrics, name):
+            yield f"there is no {name}: the cells of that step took no time"
+    if task.kind.trains:
+        yield from _of_training(record)
+
+
+def _of_training(record: Record) -> Iterator[str]:
+    metrics, params = record.metrics, record.params
+    sizes = {"train": params["N_TRAIN"], "test": params["N_TEST"]}
+    if record.dataset.sizes != sizes:
+        yield f"it loaded {record.dataset.sizes} examples instead of {sizes}: N_TRAIN and N_TEST go to the loader"
+    hits = metrics.accuracy * params["N_TEST"]
+    if abs(hits - round(hits)) > 1e-6 * max(hits, 1):
+        yield f"its accuracy is {hits:.3f} of {params['N_TEST']} test examples: it must count whole ones, the last batch too"
+    if len(metrics.epoch_accuracy) != params["EPOCHS"]:
+        yield f"{len(metrics.epoch_accuracy)} of {params['EPOCHS']} epochs were tested: log.epoch takes evaluate as well"
+    elif metrics.epoch_accuracy[-1] != metrics.accuracy:
+        yield (
+            f"the test after the last epoch found {metrics.epoch_accuracy[-1]:.4f}, the one at the end {metrics.accuracy:.4f}: "
+            "training went on between them, or a test is left in training mode (dropout)"
+        )
+
+
+def doubt(record: Record) -> str | None:
+    """What is wrong with a run that trains, unless it is chance or a mistake that ``verify`` can name: its loss does not fall."""
+    losses = getattr(record.metrics, "loss", [])
+    if all(later < earlier for earlier, later in pairwise(losses)):
+        return None
+    return f"the loss of its epochs does not fall: {', '.join(f'{loss:.4f}' for loss in losses)}"
+
+
+# ---- What a run costs, roughly: ``cost`` of the row's line in ``task.toml``
+
+
+def measured_cost(plan: Plan, record: Record) -> Cost:
+    """From one run without a GPU: the time of an item, and what is left of the run's time."""
+    rate = getattr(record.metrics, "examples_per_s", None)
+    item_ms = 1000 / rate if rate else Cost().item_ms
+    start_s = max(record.metrics.wall_s - plan.kind.items(plan.constants) * item_ms / 1000, 1)
+    return Cost(start_s=float(f"{start_s:.2g}"), item_ms=float(f"{item_ms:.2g}"))
+
+
+def write_cost(task: Task, row: Row, cost: Cost) -> bool:
+    """Write a row's cost into the task's file, unless that has one that is near. Whether it was written."""
+    file, old = task.folder / "task.toml", row.facts.cost
+    near = all(
+        max(mine, given) <= NOISE * min(mine, given)
+        for mine, given in ((cost.start_s, old.start_s), (cost.item_ms, old.item_ms))
+    )
+    if near and "cost" in row.facts.model_fields_set:
+        return False
+    new = tomlkit.parse(f"row = {{ cost = {{ start_s = {cost.start_s:g}, item_ms = {cost.item_ms:g} }} }}\n")["row"]
+    content = tomlkit.parse(files.text(file))
+    rows = content.setdefault("rows", tomlkit.table())
+    if row.name not in rows:
+        rows[row.name] = new
+    elif "cost" in rows[row.name]:
+        rows[row.name]["cost"].update(new["cost"])  # what it has of a GPU stays
+    else:
+        rows[row.name]["cost"] = new["cost"]
+    files.write_atomically(file, tomlkit.dumps(content))
+    return True

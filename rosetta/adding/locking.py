@@ -1,8 +1,10 @@
-"""What ``run_all.py env --lock`` does: resolve an environment's packages, install them, import what its frameworks import."""
+"""What ``run_all.py env`` does: make environments; with ``--lock`` resolve an environment's packages, install them, import what its frameworks import."""
 
 import os
 import subprocess
+import sys
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -18,13 +20,38 @@ from uv import find_uv_bin
 from rosetta import catalog, files
 from rosetta.errors import RosettaError
 from rosetta.run import environments, processes
-from rosetta.run.environments import Environment, Tell, uv_error
+from rosetta.run.environments import Environment, Tell, events, uv_error
 from rosetta.run.processes import FOREIGN_VARIABLES
+from rosetta.where import assignments
 
 LOCAL = ("UV_FIND_LINKS",)  # what the shell adds to an index: a lock would record local builds
 GLIBC = "2.28"  # that a build for GPUs may ask for, unless it says more
 IMPORT_S = 600
 GIGABYTE = 1e9
+
+
+def make_all(names: Sequence[str], builds: Sequence[str], again: bool, locked: bool) -> int:
+    """Make environments unless they are ready, or anew if ``again``. Exit code 1 if one cannot be made; the others are.
+
+    builds: ENVIRONMENT=NAME, where it is not the build for the CPU. locked: resolve packages first, try imports afterwards.
+    """
+    asked = assignments("--build", builds, "ENVIRONMENT=NAME")
+    if others := set(asked) - set(names):
+        raise RosettaError(f"--build names {', '.join(sorted(others))}, which is not to be made: name it as ENV, too")
+    bad = 0
+    for environment in [environments.load(name, asked.get(name)) for name in dict.fromkeys(names)]:
+        with TemporaryDirectory(prefix="rosetta-") as folder:
+            log = Path(folder) / "install.log"
+            try:
+                if locked:
+                    print(make(environment, log, events(print), again))
+                else:
+                    environment.provision(log, events(print), again)
+                    print(f"{environment.title}: ready")
+            except RosettaError as error:
+                bad += 1
+                print(f"run_all.py: {error}", file=sys.stderr)
+    return 1 if bad else 0
 
 
 def make(environment: Environment, log: Path, tell: Tell, again: bool = False) -> str:

@@ -7,8 +7,8 @@ from rich.live import Live
 
 from rosetta.batch import journal
 from rosetta.batch.screen import ROOM, table
-from rosetta.options import results_folder
 from rosetta.terminal import Console
+from rosetta.where import results_folder
 
 
 def watch(name: str, out: Path | None) -> int:

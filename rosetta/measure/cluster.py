@@ -15,10 +15,10 @@ from rosetta import records
 from rosetta.errors import RosettaError
 from rosetta.measure import keep, scripts
 from rosetta.measure.turns import timed
-from rosetta.options import numbers, results_folder
 from rosetta.paths import ROOT
 from rosetta.records import Point
 from rosetta.run.machine import describe
+from rosetta.where import numbers, results_folder
 
 FILES = {
     "catalog.toml": 'schema = 2\n[frameworks.sleeps]\ntitle = "Sleeps"\nenvironment = "own"\nimports = []\n'

@@ -11,12 +11,12 @@ from rosetta.errors import RosettaError
 from rosetta.files import Strict
 from rosetta.kinds.kind import BATCH
 from rosetta.measure import cells, scripts
-from rosetta.measure.options import RowOptions
 from rosetta.measure.rows import Measuring
 from rosetta.measure.scripts import Edit
 from rosetta.measure.turns import by_turns
 from rosetta.plan import Plan
 from rosetta.records import Point
+from rosetta.where import Where
 
 NAME, AS_IT_IS = "lessons", "as it is"
 ACCURACY = re.compile(r"^accuracy ([\d.]+) %", re.MULTILINE)  # of a plain script's last lines
@@ -41,7 +41,7 @@ class TaskLessons(Strict):
     time: Lessons
 
 
-def lessons(options: RowOptions, seeds: int) -> int:
+def lessons(options: Where, seeds: int) -> int:
     """Lessons about accuracy train with several seeds; those about time run by turns, and their last epoch counts."""
     bench = Measuring(options, "measure lessons")
     written = {

@@ -13,9 +13,9 @@ from rosetta.figures import spread
 from rosetta.kinds.kind import BATCH
 from rosetta.measure import keep
 from rosetta.measure.turns import by_turns, timed
-from rosetta.options import results_folder
 from rosetta.records import Point
 from rosetta.run.machine import describe
+from rosetta.where import results_folder
 
 
 def floor(size: int, repeats: int, out: Path | None) -> int:

@@ -7,20 +7,19 @@ from typing import Any
 
 from rosetta.kinds.kind import BATCH
 from rosetta.measure import cells, scripts
-from rosetta.measure.options import RowOptions
 from rosetta.measure.process import Process
 from rosetta.measure.rows import Measuring
 from rosetta.measure.scripts import UNCHANGED, Changes, Script
-from rosetta.options import assignments
 from rosetta.plan import Plan
 from rosetta.records import Point
 from rosetta.run.devices import Slot
+from rosetta.where import Where, assignments
 
 NOTEBOOK, FASTEST, SETTINGS = "notebook", "fastest", "settings"
 HEADING = cells.line(["notebook, ms a step", "other, ms a step", "notebook / other"], 26)
 
 
-def fastest(options: RowOptions, steps: int, epochs: int) -> int:
+def fastest(options: Where, steps: int, epochs: int) -> int:
     """Every notebook against the program of its framework with the fastest idiomatic loop."""
 
     def change(planned: Plan) -> Changes:
@@ -29,14 +28,14 @@ def fastest(options: RowOptions, steps: int, epochs: int) -> int:
     return _measure(options, FASTEST, steps, epochs, change, {})
 
 
-def settings(options: RowOptions, variables: list[str], steps: int, epochs: int) -> int:
+def settings(options: Where, variables: list[str], steps: int, epochs: int) -> int:
     """Every notebook against itself with environment variables; it goes without those that are empty."""
     given = assignments("--set", variables)
     return _measure(options, SETTINGS, steps, epochs, lambda planned: UNCHANGED, given)
 
 
 def _measure(
-    options: RowOptions,
+    options: Where,
     what: str,
     steps: int,
     turns: int,

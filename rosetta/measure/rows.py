@@ -11,8 +11,6 @@ from rosetta import catalog, data, plan, records
 from rosetta.catalog import Catalog, Row
 from rosetta.errors import RosettaError, Unavailable
 from rosetta.measure import keep, scripts, tables
-from rosetta.measure.options import RowOptions
-from rosetta.options import results_folder
 from rosetta.paths import portable
 from rosetta.plan import Plan
 from rosetta.records import Point, Record
@@ -21,6 +19,7 @@ from rosetta.run.devices import Slot
 from rosetta.run.execute import blank
 from rosetta.tasks import UNTIMED
 from rosetta.terminal import Console
+from rosetta.where import Where
 
 NOWHERE: dict[str, Any] = {}  # no parameters over the task's own
 
@@ -32,19 +31,19 @@ class Measuring:
     be measured, and where no row is left.
     """
 
-    def __init__(self, options: RowOptions, what: str, has: str = "trains"):
+    def __init__(self, options: Where, what: str, has: str = "trains"):
         self.options, self.catalog = options, catalog.load()
-        self.kernels = kernels.chosen(options.python or [], options.build or [])
+        self.kernels = kernels.chosen(options.python, options.build)
         self.slot = devices.timed(options.gpus, threads=None)[0]
         self.processors = machine.processors()
-        self.results = results_folder(options.out)
+        self.results = options.results
         self.console = Console()
         able = [key for key, task in self.catalog.tasks.items() if getattr(task.kind, has)]
         for name in options.names or [None]:
             if not self._able([name] if name else [], options.task, has):
                 of = f" of {name}" if name else f" of {options.task}" if options.task else ""
                 raise RosettaError(f"{what} measures nothing{of}: it takes rows of {', '.join(able)}")
-        self.rows = self._able(options.names or [], options.task, has)
+        self.rows = self._able(options.names, options.task, has)
         if not (self.slot.on_gpu or options.names):
             self.rows = [row for row in self.rows if row.facts.gpu_only is None]
             if not self.rows:

@@ -10,7 +10,6 @@ from rosetta import records
 from rosetta.errors import RosettaError, Unavailable
 from rosetta.figures import spread
 from rosetta.measure import cells, keep, scripts
-from rosetta.measure.options import RowOptions
 from rosetta.measure.rows import Measuring
 from rosetta.measure.turns import by_turns, timed
 from rosetta.paths import RESULTS, ROOT
@@ -18,6 +17,7 @@ from rosetta.plan import Plan
 from rosetta.records import Point
 from rosetta.run.execute import execute
 from rosetta.tasks import PRESETS
+from rosetta.where import Where
 
 STARTUP, OVERHEAD = "startup", "overhead"
 # run_all.py without its lock, which the measurement holds
@@ -26,7 +26,7 @@ UNLOCKED = (
 )
 
 
-def startup(options: RowOptions, repeats: int) -> int:
+def startup(options: Where, repeats: int) -> int:
     """The commands, then the rows: each runs epochs of a single step through the runner, with its environment ready."""
     bench = Measuring(options, f"measure {STARTUP}")
     points = _commands(repeats, bench.results)
@@ -76,7 +76,7 @@ def _make_up(results: Path, to: Path, number: int) -> None:
         records.write(record, to)
 
 
-def overhead(options: RowOptions, repeats: int) -> int:
+def overhead(options: Where, repeats: int) -> int:
     """A notebook's code as a plain script, and the same notebook through ``run_all.py``.
 
     Both run by turns in the row's own environment, on the same parameters and data, as whole processes.
@@ -97,10 +97,10 @@ def overhead(options: RowOptions, repeats: int) -> int:
     return bench.each(OVERHEAD, heading, plans, work, lambda points: cells.line(cells.overhead(points), 24))
 
 
-def _run(planned: Plan, options: RowOptions, out: Path) -> list[str]:
+def _run(planned: Plan, options: Where, out: Path) -> list[str]:
     """The command that runs the notebook of a plan."""
     command = [sys.executable, "-c", UNLOCKED, "run", planned.row.full_name, "--preset", planned.preset]
     command += ["--out", str(out), *(["--synthetic"] if planned.synthetic else [])]
-    command += [f"--python={each}" for each in options.python or []]
-    command += [f"--build={each}" for each in options.build or []]
+    command += [f"--python={each}" for each in options.python]
+    command += [f"--build={each}" for each in options.build]
     return command + ([f"--gpus={options.gpus}"] if options.gpus else [])

@@ -9,20 +9,18 @@ from itertools import islice, product
 from math import ceil
 
 from rosetta.catalog import Row
-from rosetta.errors import RosettaError
-from rosetta.extras import needs_extra
+from rosetta.errors import RosettaError, needs_extra
 from rosetta.figures import clock
 from rosetta.kinds.kind import BATCH, Kind
 from rosetta.measure import cells, scripts
 from rosetta.measure.benchmarks import protocols
 from rosetta.measure.cells import PHASES, milliseconds
-from rosetta.measure.options import RowOptions
 from rosetta.measure.process import Process
 from rosetta.measure.rows import Measuring, usual_threads
-from rosetta.options import axes, numbers
 from rosetta.plan import Plan, checked
 from rosetta.records import Point
 from rosetta.run.devices import Slot
+from rosetta.where import Where, axes, numbers
 
 NAME, WHAT = "sweep", "phases"
 STEPS, REPEATS = 100, 5  # timed at once, and how often
@@ -58,7 +56,7 @@ class Grid:
 
 
 def sweep(
-    options: RowOptions,
+    options: Where,
     threads: str | None,
     axis: list[str] | None,
     steps: int | None,

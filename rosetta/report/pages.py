@@ -44,7 +44,6 @@ CELLS = """\
 NO_RUN = "No finished run yet."
 BY_HAND = ("README.md", "environments/README.md", "docs/gpu.md", "docs/lessons.md", "docs/commands.md")
 PAGES = tuple(ROOT / name for name in BY_HAND)  # that have blocks of this module
-TYPES = {int: "N", float: "NUMBER", Path: "PATH"}  # what stands for an option's value that has no name of its own
 
 
 def write(catalog: Catalog, results: Path = RESULTS) -> list[Path]:
@@ -284,5 +283,5 @@ def _command(name: str, command) -> str:
 
 def _usage(option) -> str:
     """The option as it is typed: ``--epochs N``."""
-    value = "" if option.is_flag else " " + (option.metavar or TYPES.get(option.type_descriptor.annotation, "TEXT"))
+    value = "" if option.is_flag else " " + (option.metavar or option.type.name.upper())
     return option.opts[0] + value.replace("|", "\\|")

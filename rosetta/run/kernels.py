@@ -10,10 +10,10 @@ from pathlib import Path
 
 from rosetta.catalog import Row
 from rosetta.errors import RosettaError, Unavailable
-from rosetta.options import assignments
 from rosetta.records import Gpu
 from rosetta.run import environments, processes
 from rosetta.run.environments import CPU, Environment, Tell
+from rosetta.where import assignments
 
 ALL = "all"
 STARTED = "rosetta: Python has started"  # printed by an interpreter that is asked

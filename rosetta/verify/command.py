@@ -3,7 +3,7 @@
 import os
 import random
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -15,7 +15,6 @@ from rich.text import Text
 from rosetta import catalog, data, identity, plan
 from rosetta.catalog import Row
 from rosetta.errors import RosettaError
-from rosetta.options import about, results_folder
 from rosetta.paths import RESULTS, portable
 from rosetta.run import devices
 from rosetta.run.kernels import Kernel, Kernels, chosen
@@ -24,29 +23,18 @@ from rosetta.terminal import Console
 from rosetta.verify import conformance
 from rosetta.verify.conformance import PROOFS, Conformance
 from rosetta.verify.proof import Bench, Reference, causes, tolerances
+from rosetta.where import Where, about
 
 DRAWN_S = 600  # of proofs that unchanged rows are drawn for; the first one drawn may take longer
 
 
-@dataclass(frozen=True)
-class Options:
-    task: str | None = None
-    data_dir: Path | None = None
-    synthetic: bool = False
-    out: Path | None = None
-    python: list[str] = field(default_factory=list)
-    build: list[str] = field(default_factory=list)
-    gpus: str | None = None
-    jobs: int | None = None  # rows at a time; None: one a GPU, or one a processor
-
-
-def verify(names: list[str], options: Options, every: bool = False, drawn: int = 0) -> int:
+def verify(where: Where, every: bool = False, drawn: int = 0) -> int:
     """Verify rows, show and keep what was found: those that are named, else those that have not passed as they are today.
 
     every: all rows. drawn: so many of the unchanged rows, too. Exit code 0 only if all pass; a row skipped here counts if named.
     """
-    setting = Setting(names, options)
-    kept = {} if names or every else setting.unchanged(drawn)
+    setting = Setting(where)
+    kept = {} if where.names or every else setting.unchanged(drawn)
     due = [row for row in setting.rows if row.full_name not in kept]
     verified: dict[str, Conformance] = {}
     for row, line in setting.bench.workers.each(setting.verify, due):
@@ -65,17 +53,17 @@ def verify(names: list[str], options: Options, every: bool = False, drawn: int =
         first = min(line.verified for line in kept.values())
         since = f" ({len(kept)} unchanged since {first:%Y-%m-%d}, {len(due)} verified now)"
     has_data = any(task.data for task in setting.tasks.values())
-    on = f" on {'SYNTHETIC' if options.synthetic else 'real'} data" if has_data else ""
+    on = f" on {'SYNTHETIC' if where.synthetic else 'real'} data" if has_data else ""
     setting.console.say(f"{passed} of {len(setting.rows)} rows pass all levels{since}{on}{written}")
-    return 0 if all(line.passed or line.skipped and not names for line in verified.values()) else 1
+    return 0 if all(line.passed or line.skipped and not where.names for line in verified.values()) else 1
 
 
-def crossload(names: list[str], changed: dict[str, Any], options: Options) -> int:
+def crossload(where: Where, changed: dict[str, Any]) -> int:
     """Let the rows compute with the same weights and keep how they agree. Exit code 0 only if they do.
 
     changed: parameters that the user has set.
     """
-    setting = Setting(names, options)
+    setting = Setting(where)
     if len(setting.tasks) > 1:
         raise RosettaError(f"crossload takes rows of one task, not of {' and '.join(setting.tasks)}: give --task")
     if len(setting.rows) < 2:
@@ -95,18 +83,18 @@ def crossload(names: list[str], changed: dict[str, Any], options: Options) -> in
 class Setting:
     """What the options come to: the rows, where they run, and what is known of them."""
 
-    def __init__(self, names: list[str], options: Options):
-        self.catalog, self.options, self.console = catalog.load(), options, Console()
-        self.rows = self.catalog.select(names, options.task)
-        self.results = results_folder(options.out)
+    def __init__(self, where: Where):
+        self.catalog, self.where, self.console = catalog.load(), where, Console()
+        self.rows = self.catalog.select(where.names, where.task)
+        self.results = where.results
         self.tasks = {row.task: self.catalog.task(row.task) for row in self.rows}
         self.reports = {key: conformance.read(self.results, key) for key in self.tasks}
-        if not options.synthetic:
+        if not where.synthetic:
             for dataset in {task.data for task in self.tasks.values() if task.data}:
-                data.locate(dataset, options.data_dir)
-        if options.data_dir:  # kernels inherit it
-            os.environ["ROSETTA_DATA"] = str(options.data_dir.absolute())
-        slots, kernels = devices.shared(options.gpus, options.jobs), chosen(options.python, options.build)
+                data.locate(dataset, where.data_dir)
+        if where.data_dir:  # kernels inherit it
+            os.environ["ROSETTA_DATA"] = str(where.data_dir.absolute())
+        slots, kernels = devices.shared(where.gpus, where.jobs), chosen(where.python, where.build)
         self.bench, self.on_gpu = Bench(kernels, Workers(slots)), any(slot.on_gpu for slot in slots)
         self.digests, self.references = {}, {}
         gpus = slots[0].machine.gpus
@@ -116,9 +104,9 @@ class Setting:
             tolerances(proof.TOLERANCES, task, row)  # what is wrong there is said before anything runs
             environment = kernels.fingerprint(row, gpus)
             self.digests[row.full_name] = identity.proof(
-                row, task, proof.PROOF, environment, options.synthetic, bool(gpus)
+                row, task, proof.PROOF, environment, where.synthetic, bool(gpus)
             )
-            self.references[row.task, flavour] = proof.Reference(task, flavour, options.synthetic)
+            self.references[row.task, flavour] = proof.Reference(task, flavour, where.synthetic)
 
     def verify(self, row: Row) -> tuple[Row, Conformance]:
         """Prove a row. What its runs print stays in its log if a level fails."""
@@ -146,7 +134,7 @@ class Setting:
 
         What is committed counts, too, unless the user has named a folder.
         """
-        committed = [] if self.options.out else [conformance.read(RESULTS, key) for key in self.tasks]
+        committed = [] if self.where.out else [conformance.read(RESULTS, key) for key in self.tasks]
         lines = [line for report in (*committed, *self.reports.values()) for line in report.rows]
         latest = {line.full_name: line for line in sorted(lines, key=lambda line: line.verified)}
         kept = {name: line for name, line in latest.items() if line.passed and line.digest == self.digests.get(name)}

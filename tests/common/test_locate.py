@@ -73,11 +73,8 @@ def test_a_given_folder_that_does_not_exist(tmp_path, cache):
         ("linux", "XDG_CACHE_HOME", "set/rosetta"),
         ("linux", None, ".cache/rosetta"),
         ("darwin", None, "Library/Caches/rosetta"),
-        ("win32", "LOCALAPPDATA", "set/rosetta"),
-        ("win32", None, "AppData/Local/rosetta"),
     ],
 )
-@pytest.mark.skipif(sys.platform == "win32", reason="writes paths as other systems do")
 def test_the_cache_is_where_the_system_has_caches(tmp_path, cache, monkeypatch, platform, variable, expected):
     monkeypatch.setattr(download.sys, "platform", platform)
     monkeypatch.setenv("HOME", str(tmp_path))

@@ -4,12 +4,12 @@ import os
 from itertools import chain
 
 import pytest
+from rosetta.measure.options import RowOptions
 
 from rosetta.catalog import Row
 from rosetta.errors import RosettaError, Unavailable
 from rosetta.kinds.kind import BATCH
 from rosetta.measure import sweep
-from rosetta.measure.options import RowOptions
 from rosetta.measure.rows import Measuring
 from rosetta.measure.scripts import program
 from rosetta.measure.sweep import PHASES, Grid

@@ -9,6 +9,7 @@ from rosetta import catalog
 from rosetta.errors import RosettaError
 from rosetta.records import Commit, Machine
 from rosetta.verify import command, infer, train
+from rosetta.where import Where
 
 MACHINE = Machine(name="test-machine", cpu="a CPU", cores=2, memory=8 * 1024**3, os="an OS", gpus=[])
 
@@ -113,8 +114,8 @@ def test_flavours_that_differ_in_biases_alone():
 
 
 def test_rows_of_two_networks_are_refused(tmp_path):
-    options = command.Options(synthetic=True, out=tmp_path)
+    rows = ("imdb_gru/lasagne", "imdb_gru/cntk")
     with pytest.raises(RosettaError) as refused:
-        command.crossload(["imdb_gru/lasagne", "imdb_gru/cntk"], {}, options)
+        command.crossload(Where(names=rows, synthetic=True, out=tmp_path), {})
     ways = "lasagne (reset_after, one bias, epsilon hat) and cntk (reset_before, epsilon hat)"
     assert str(refused.value) == f"{ways} compute different things from the same weights: name rows of one"

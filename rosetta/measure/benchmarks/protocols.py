@@ -20,15 +20,14 @@ from rosetta.measure import keep
 from rosetta.measure.benchmarks import page, scaling
 from rosetta.measure.benchmarks.page import NAME
 from rosetta.measure.cells import milliseconds
-from rosetta.measure.options import RowOptions
 from rosetta.measure.rows import Measuring, usual_threads
-from rosetta.options import numbers
 from rosetta.paths import portable
 from rosetta.plan import Plan
 from rosetta.records import Point, Record
 from rosetta.run.devices import Slot
 from rosetta.run.execute import blank, execute
 from rosetta.tasks import Protocol
+from rosetta.where import Where, numbers
 
 REPEAT_S = 2.0  # a repeat whose estimate is longer takes fewer steps
 LEAST_WARM_UP = 2  # steps: some frameworks compile in the first, and record it for replay in the second
@@ -57,7 +56,7 @@ class Spot:
 
 
 def run(
-    options: RowOptions, name: str, threads: str | None, steps: int | None, repeats: int | None, minutes: float | None
+    options: Where, name: str, threads: str | None, steps: int | None, repeats: int | None, minutes: float | None
 ) -> int:
     """Measure a protocol of every row's task. Exit code 0 unless a point failed or a row that was named cannot run here."""
     bench = Measuring(options, f"sweep --protocol {name}", "protocols")

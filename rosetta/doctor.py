@@ -1,0 +1,200 @@
+"""What this machine has and can run: ``list``, ``doctor``, and ``doctor --check``, which computes a convolution in every environment."""
+
+import json
+import os
+import shutil
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from rich.text import Text
+
+from common.check import ALLOWED, MARK
+from rosetta import catalog, data, plan
+from rosetta.batch.screen import STYLES
+from rosetta.catalog import Catalog, Row
+from rosetta.errors import RosettaError, Unavailable
+from rosetta.figures import GIBIBYTES, Cell, Heading, Table
+from rosetta.kinds.kind import Metrics
+from rosetta.measure import scripts
+from rosetta.paths import ROOT
+from rosetta.records import Gpu
+from rosetta.run import devices, environments, machine
+from rosetta.run.devices import Slot
+from rosetta.run.environments import Environment, Tell, events
+from rosetta.run.execute import on_the_cpu
+from rosetta.run.kernels import Kernels, chosen
+from rosetta.run.telemetry import RunMeter
+from rosetta.tasks import UNTIMED
+from rosetta.terminal import Console
+from rosetta.where import Where
+
+PROGRAMS = "check"  # below programs/
+ROLES = ("parameters", "setup")  # cells of a notebook that a check begins with
+INPUTS = "from common import check\nfrom common.check import tell\n\nx, w = check.inputs()"
+TIMEOUT_S = 600
+
+
+@dataclass(frozen=True)
+class Checked:
+    status: str  # "ok", "failed" or "skipped"
+    text: str
+
+
+def list_rows(where: Where) -> None:
+    """Print one line a row: name, environment, state here, years."""
+    known, cards, kernels = catalog.load(), machine.cards(), chosen(where.python, where.build)
+    rows = []
+    for row in known.shown(where.task):
+        framework = known.frameworks[row.framework]
+        name = known.label(row) if len(known.tasks) == 1 else row.full_name
+        state = f"cannot exist: {row.facts.absent}" if row.facts.absent else kernels.state(row, cards)
+        rows.append([name, row.environment, state, str(framework.released), str(framework.retired or "")])
+    _print_table(["row", "environment", "state here", "released", "ended"], rows)
+
+
+def _print_table(headings: list[str], rows: list[list[str]]) -> None:
+    Console().table(Table([*map(Heading, headings)], [[*map(Cell, row)] for row in rows]))
+
+
+def tell(where: Where) -> int:
+    """Print what this machine has; exit code 1 if the data or an environment cannot be had here. Nothing is changed."""
+    known, cards, here, kernels = catalog.load(), machine.cards(), machine.describe(), chosen(where.python, where.build)
+    cores = f"{here.cpu}, {here.cores} cores, {here.memory / 2**30:.0f} GiB; {here.os}"
+    gpus = "; ".join(
+        f"{one.id}: {one.gpu.name}, {one.gpu.memory / 2**30:.0f} GiB, compute capability {one.gpu.capability}, "
+        f"driver {one.gpu.driver}, CUDA up to {one.gpu.cuda}"
+        for one in machine.devices()
+    )
+    needed = _environments(known, kernels, cards)
+    free, disk = shutil.disk_usage(ROOT).free, sum(found.holds.disk_gb for found in needed)
+    room = f"{free / 1e9:.0f} GB free" + ("" if free > 1e9 * disk else f"; all environments take {disk:.0f} GB")
+    rows = [["machine", cores], ["GPU", gpus or "none found"], ["disk", room]]
+    for version in sorted({found.python_version for found in needed}, key=lambda text: int(text.split(".")[1])):
+        rows.append([f"Python {version}", str(environments.find_python(version) or "not found")])
+    sets = {task.data: _data(task.data) for task in known.tasks.values() if task.data}
+    rows += [[f"data {name}", text] for name, (text, _) in sets.items()]
+    for name in environments.names():
+        states = _states(name, known, kernels, cards)
+        rows += [[f"environment {name}", f"{state}{labels}"] for state, labels in states.items()]
+    _print_table(["what", "state"], rows)
+    blocked = any(
+        found.obstacle() for found in needed if kernels.interpreter(found.name) is None and not found.is_ready()
+    )
+    return 1 if blocked or not all(there for _, there in sets.values()) else 0
+
+
+def _environments(known: Catalog, kernels: Kernels, cards: list[Gpu]) -> list[Environment]:
+    """All that rows get on these cards, each once, and those that no row has."""
+    found = {name: environments.load(name) for name in environments.names()}
+    for row in known.rows():
+        found.pop(row.environment, None)
+    for row in known.rows():
+        for gpus in [[card] for card in cards] or [[]]:
+            try:
+                environment = kernels.environment(row, gpus)
+                found[environment.title] = environment
+            except Unavailable:
+                continue
+    return list(found.values())
+
+
+def _states(name: str, known: Catalog, kernels: Kernels, cards: list[Gpu]) -> dict[str, str]:
+    """The states of an environment, each with the rows that it is of where there are several."""
+    rows: dict[str, list[str]] = {}
+    for row in known.rows():
+        if row.environment == name:
+            rows.setdefault(kernels.state(row, cards), []).append(known.label(row))
+    if not rows:
+        return {environments.load(name).state(): ""}
+    return {state: f" ({', '.join(labels)})" if len(rows) > 1 else "" for state, labels in rows.items()}
+
+
+def _data(dataset: str) -> tuple[str, bool]:
+    try:
+        return str(data.locate(dataset, fetch=False)), True
+    except RosettaError as error:
+        return str(error), False
+
+
+def check(where: Where) -> int:
+    """Compute one convolution for each framework in each environment, on each model of GPU or on the CPU, a line each.
+
+    Exit code 1 if one fails. A row that this machine cannot hold is skipped; that counts as a failure only if the row was
+    asked for by name.
+    """
+    known, console, kernels = catalog.load(), Console(), chosen(where.python, where.build)
+
+    def tell(text: str) -> None:
+        console.say(f"  {text}", "dim")
+
+    slots = {slot.machine.name: slot for slot in devices.timed(where.gpus, threads=None)}
+    asked = known.select(where.names, where.task)
+    rows = {(row.framework, row.environment, row.imports[0]): row for row in reversed(asked)}
+    bad = 0
+    for slot in slots.values():
+        console.say(f"on {slot.machine.about}")
+        for row in reversed(rows.values()):
+            checked = _check(row, known, slot, kernels, tell)
+            bad += checked.status == "failed" or checked.status == "skipped" and bool(where.names)
+            text = Text(f"  {known.label(row):<20} ").append(f"{checked.status:<8}", STYLES[checked.status])
+            console.print(text.append(checked.text), soft_wrap=True)
+    return 1 if bad else 0
+
+
+def _check(row: Row, known: Catalog, slot: Slot, kernels: Kernels, tell: Tell) -> Checked:
+    """Let a row's framework compute on a slot."""
+    started = time.monotonic()
+    try:
+        with TemporaryDirectory(prefix="rosetta-") as folder:
+            kernels.get(row, Path(folder) / "install.log", events(tell), slot.machine.gpus)
+            if kernels.interpreter(row.environment) is None:
+                kernels.environment(row, slot.machine.gpus).check_files()
+            script = _script(row, known, Path(folder), slot, kernels)
+            facts, memory = _run(script, slot)
+    except Unavailable as reason:
+        return Checked("skipped", str(reason))
+    except RosettaError as error:
+        return Checked("failed", str(error))
+    about = [facts["device"], f"off by {facts['off']:.0e}" if facts["off"] is not None else "not finite"]
+    about += [GIBIBYTES.one(memory)] if memory else []
+    about += [f"{name} {version}" for name, version in facts["cuda"].items()]
+    about += ["no cuDNN"] if slot.on_gpu and "cudnn" not in facts["cuda"] else []
+    about += [f"{time.monotonic() - started:.0f} s"]
+    trouble = _trouble(facts, memory, slot)
+    return Checked("failed" if trouble else "ok", "; ".join(filter(None, [trouble, ", ".join(about)])))
+
+
+def _script(row: Row, known: Catalog, folder: Path, slot: Slot, kernels: Kernels) -> scripts.Script:
+    """The notebook's cells up to its setup, and the program's convolution."""
+    cells, change = scripts.cells(row.notebook), scripts.changes(scripts.program(PROGRAMS, row), ROLES)
+    first = {role: cells[role] for role in ROLES}
+    first["setup"] += f"\n\n{INPUTS}"
+    code = scripts.changed(first, change)
+    planned = plan.make(known, [row], UNTIMED, {}, gpu=slot.on_gpu)[0]
+    return scripts.write(planned, code, folder / "check.py", kernels, slot)
+
+
+def _run(script: scripts.Script, slot: Slot) -> tuple[dict, int | None]:
+    """The facts that a script tells, and the GPU memory that it took, in bytes. Raises RosettaError if it does not."""
+    metrics, meter = Metrics(), RunMeter(os.getpid(), slot.gpus)
+    with meter:
+        output = script.run(slot, TIMEOUT_S)
+    meter.fill(metrics)
+    facts = [line[len(MARK) :] for line in output.splitlines() if line.startswith(MARK)]
+    if not facts:
+        raise RosettaError("its script ended without an answer")
+    return json.loads(facts[-1]), metrics.peak_gpu_memory
+
+
+def _trouble(facts: dict, memory: int | None, slot: Slot) -> str | None:
+    """What is wrong with what was computed, in a few words."""
+    elsewhere = on_the_cpu(slot.machine.gpus, facts["device"], memory)
+    if elsewhere:
+        return f"computed on the CPU: {elsewhere}"
+    if facts["off"] is None:
+        return "the result is not finite"
+    if facts["off"] > ALLOWED:
+        return f"not FP32: off by more than {ALLOWED:.0e} of the largest value, as with TF32"
+    return None
