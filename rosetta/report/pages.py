@@ -272,8 +272,7 @@ def _command(name: str, command) -> str:
     words = [argument.metavar or argument.name.upper() for argument in arguments]
     words += [_usage(option) for option in options if option.required]
     usage = " ".join(["python3 run_all.py", name, *words])
-    rows = [(one.metavar, one.help) for one in arguments if one.help and one.metavar]
-    rows += [(_usage(option), option.help or "") for option in options]
+    rows = [(_usage(option), option.help or "") for option in options]
     table = Table(
         [Heading("option"), Heading("what it does")], [[Cell(Markup(f"`{one}`")), Cell(said)] for one, said in rows]
     )
