@@ -154,7 +154,6 @@ app.command()(proving.verify)
 app.command()(proving.crossload)
 app.command()(adding.new)
 app.command()(adding.check)
-app.command()(adding.upgrade)
 app.command()(inputs.weights)
 app.add_typer(inputs.app, name="data")
 

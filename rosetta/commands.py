@@ -9,8 +9,7 @@ from tempfile import TemporaryDirectory
 from rich.table import Table
 
 from rosetta import catalog, manual, records
-from rosetta.compare import changes, sources
-from rosetta.compare.comparison import FACTOR, WORSE, compare
+from rosetta.compare import FACTOR, WORSE, compare, read, show
 from rosetta.errors import RosettaError
 from rosetta.extras import needs_extra
 from rosetta.options import assignments, shown_folder
@@ -75,9 +74,7 @@ def make_environments(names: list[str], builds: list[str], again: bool, lock: bo
 
 def write_report(out: Path | None, draw: bool, command_line) -> None:
     """Write the pages anew from what is on disk, and draw the pictures where asked to. command_line: as typer makes it."""
-    from rosetta.measure.benchmarks import page as repeated  # here, because these bring NumPy
-    from rosetta.measure.benchmarks import scaling
-    from rosetta.measure.tables import Tables
+    from rosetta.measure import protocols, tables  # here, because these bring NumPy
     from rosetta.verify import page
 
     known, results = catalog.load(), shown_folder(out)
@@ -85,13 +82,11 @@ def write_report(out: Path | None, draw: bool, command_line) -> None:
     if draw:
         with needs_extra("report --pictures"):
             files += pictures.draw(known, results)
-            from rosetta.measure import plot
-            from rosetta.measure.benchmarks import pictures as curves
+            from rosetta.measure import pictures as measured
 
-            files += curves.draw(known, every, results) + plot.write(known, every, results)
+            files += measured.draw_protocols(known, every, results) + measured.draw_sweeps(known, every, results)
     files += [page.write(known, key, results) for key in known.tasks]
-    files += [*Tables(known, every, results).write(), repeated.write(known, every, results)]
-    files.append(scaling.write(known, every, results))
+    files += [*tables.write(known, every, results), protocols.write(known, every, results)]
     files += pages.write(known, results)  # after those that it links to
     if results == RESULTS:
         files += [*written.write(known), manual.write(command_line)]
@@ -113,11 +108,11 @@ def compare_records(before: str, after: str, factor: float | None) -> int:
     factor = FACTOR if factor is None else factor
     if not factor > 1:
         raise RosettaError(f"--factor {factor:g} is no change for the worse: give a number above 1, such as 1.1")
-    first, second = sources.read(before), sources.read(after)
-    comparison = compare(first.records, second.records, factor)
+    (first, earlier), (second, later) = read(before), read(after)
+    comparison = compare(earlier, later, factor)
     if not comparison.rows and not comparison.of(WORSE):
-        raise RosettaError(f"{first.title} and {second.title} have no row in common that could be compared")
+        raise RosettaError(f"{first} and {second} have no row in common that could be compared")
     console = Console()
-    console.say(f"from {first.title} to {second.title}")
-    changes.show(comparison, console)
+    console.say(f"from {first} to {second}")
+    show(comparison, console)
     return 1 if comparison.of(WORSE) else 0

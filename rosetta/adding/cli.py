@@ -50,24 +50,3 @@ def check(
 
     options = command.Options(task, data_dir, synthetic, None, python or [], build or [], gpus, jobs=1)
     raise typer.Exit(lock.alone("check", lambda: checking.check(row, options)))
-
-
-def upgrade(
-    names: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[ENV]...",
-            help="Environments; all with a framework that still has releases when none is named.",
-        ),
-    ] = None,
-    data_dir: DataOption = None,
-    synthetic: SyntheticOption = False,
-) -> None:
-    """Try the newest releases for an environment in a copy of the checkout; write its new lock only if its rows pass check.
-
-    Otherwise it tells which package breaks which row, and at which level.
-    """
-    from rosetta.adding import upgrade as upgrading
-
-    options = [*(["--data-dir", str(data_dir.absolute())] if data_dir else []), *(["--synthetic"] if synthetic else [])]
-    raise typer.Exit(lock.alone("upgrade", lambda: upgrading.upgrade(names or [], options)))

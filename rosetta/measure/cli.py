@@ -1,123 +1,79 @@
 """The command line of ``measure`` and ``sweep``. The module that does the work is imported when its command is called."""
 
-import importlib
-import inspect
-from collections.abc import Callable
 from typing import Annotated
 
 import typer
 
 from rosetta import lock
-from rosetta.measure.options import RowOptions
-from rosetta.options import DataOption, OutOption, results_folder
+from rosetta.options import (
+    BuildOption,
+    DataOption,
+    GpusOption,
+    Names,
+    OutOption,
+    PythonOption,
+    SyntheticOption,
+    TaskOption,
+    results_folder,
+)
 
 app = typer.Typer(help="Measure how fast rows and this machine are; docs/performance.md says what was found.")
 
-Steps = Annotated[
-    int, typer.Option(min=1, help="Of an epoch, a pass or a repeat; a tenth of it where a step takes seconds.")
-]
-Epochs = Annotated[
-    int, typer.Option(min=2, help="Epochs, or passes where nothing is trained; the first is not counted.")
-]
-Repeats = Annotated[int, typer.Option(min=1, help="How often.")]
-
-
-def _command(module: str, rows: bool = True) -> Callable[[Callable], Callable]:
-    """The command whose options a function declares: the function of its name in ``rosetta.measure.<module>``, alone at work.
-
-    rows: it takes the options of ``RowOptions``, too, and hands them on as such.
-    """
-    shared = inspect.signature(RowOptions).parameters if rows else {}
-
-    def decorate(declared: Callable) -> Callable:
-        name = declared.__name__
-
-        def command(**given) -> None:
-            def work() -> int:
-                function = getattr(importlib.import_module(f"rosetta.measure.{module}"), name)
-                options = [RowOptions(**{option: given.pop(option) for option in shared})] if rows else []
-                return function(*options, **given)
-
-            raise typer.Exit(lock.alone(name, work, results_folder(given["out"])))
-
-        parameters = [*shared.values(), *inspect.signature(declared).parameters.values()]
-        keyword = [parameter.replace(kind=parameter.KEYWORD_ONLY) for parameter in parameters]
-        command.__signature__ = inspect.Signature(keyword)
-        command.__annotations__ = {parameter.name: parameter.annotation for parameter in keyword}
-        command.__name__, command.__doc__ = name, declared.__doc__
-        return command
-
-    return decorate
-
 
 @app.command()
-@_command("pairs")
-def fastest(steps: Steps = 50, epochs: Epochs = 6) -> None:
+def fastest(
+    names: Names = None,
+    task: TaskOption = None,
+    gpus: GpusOption = None,
+    synthetic: SyntheticOption = False,
+    data_dir: DataOption = None,
+    python: PythonOption = None,
+    build: BuildOption = None,
+    out: OutOption = None,
+    steps: Annotated[
+        int, typer.Option(min=1, help="Of an epoch, a pass or a repeat; a tenth of it where a step takes seconds.")
+    ] = 50,
+    epochs: Annotated[
+        int, typer.Option(min=2, help="Epochs, or passes where nothing is trained; the first is not counted.")
+    ] = 6,
+) -> None:
     """Every notebook's loop against the fastest idiomatic one of its framework, an epoch, a pass or a repeat each by turns."""
 
+    def work() -> int:
+        from rosetta.measure import commands
+        from rosetta.measure.rows import RowOptions
 
-@app.command()
-@_command("pairs")
-def settings(
-    variables: Annotated[
-        list[str],
-        typer.Option(
-            "--set", metavar="NAME=VALUE", help="An environment variable; NAME= goes without it. May be repeated."
-        ),
-    ],
-    steps: Steps = 50,
-    epochs: Epochs = 6,
-) -> None:
-    """Every notebook against itself with environment variables."""
+        options = RowOptions(names, task, gpus, synthetic, data_dir, python, build, out)
+        return commands.fastest(options, steps, epochs)
+
+    raise typer.Exit(lock.alone("fastest", work, results_folder(out)))
 
 
 @app.command()
-@_command("startup")
-def startup(repeats: Repeats = 3) -> None:
-    """The commands' own start-up; imports, building, compiling and first step of every row."""
-
-
-@app.command()
-@_command("startup")
-def overhead(repeats: Repeats = 5) -> None:
-    """Seconds that the harness adds: a notebook's code as a plain script against the same notebook through run_all.py."""
-
-
-@app.command()
-@_command("lessons")
-def lessons(seeds: Annotated[int, typer.Option(min=1, help="Runs of each lesson about accuracy.")] = 2) -> None:
-    """What old lessons are worth: accuracy or time of a notebook as it is, and with a line changed (lessons.toml of the task)."""
-
-
-@app.command()
-@_command("machine", rows=False)
 def floor(
     size: Annotated[int, typer.Option(min=1, help="Rows and columns of the matrices that are multiplied.")] = 2048,
-    repeats: Repeats = 10,
+    repeats: Annotated[int, typer.Option(min=1, help="How often.")] = 10,
     out: OutOption = None,
 ) -> None:
     """The arithmetic of a training step, and how fast this processor does as much in NumPy's matrix product."""
 
+    def work() -> int:
+        from rosetta.measure import commands
 
-@app.command()
-@_command("machine", rows=False)
-def loading(repeats: Repeats = 5, data_dir: DataOption = None, out: OutOption = None) -> None:
-    """Loading every task's data from a warm file cache."""
+        return commands.floor(size, repeats, out)
 
-
-@app.command()
-@_command("cluster", rows=False)
-def cluster(
-    workers: Annotated[str, typer.Option(metavar="1,2,...", help="Numbers of workers on this machine.")] = "1,2,4,8",
-    runs: Annotated[int, typer.Option(min=1, help="Runs of the batch.")] = 32,
-    seconds: Annotated[float, typer.Option(min=0, help="That each run sleeps.")] = 30,
-    out: OutOption = None,
-) -> None:
-    """A batch of sleeping runs on the workers of a Dask cluster: time, efficiency, overhead a run."""
+    raise typer.Exit(lock.alone("floor", work, results_folder(out)))
 
 
-@_command("sweep")
 def sweep(
+    names: Names = None,
+    task: TaskOption = None,
+    gpus: GpusOption = None,
+    synthetic: SyntheticOption = False,
+    data_dir: DataOption = None,
+    python: PythonOption = None,
+    build: BuildOption = None,
+    out: OutOption = None,
     threads: Annotated[
         str | None,
         typer.Option(metavar="1,2,...", help="Numbers of processors; 1, 2, 4 ... up to all when not given."),
@@ -148,3 +104,12 @@ def sweep(
     """Time forward, forward and backward, and the whole training step for numbers of threads and along the task's axes.
 
     Of a task that trains nothing, passes; of a task of networks, a published protocol."""
+
+    def work() -> int:
+        from rosetta.measure import commands
+        from rosetta.measure.rows import RowOptions
+
+        options = RowOptions(names, task, gpus, synthetic, data_dir, python, build, out)
+        return commands.sweep(options, threads, axis, steps, repeats, plot, protocol, minutes)
+
+    raise typer.Exit(lock.alone("sweep", work, results_folder(out)))

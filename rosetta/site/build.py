@@ -11,10 +11,7 @@ from rosetta import catalog as catalogs
 from rosetta import records
 from rosetta.catalog import Catalog
 from rosetta.errors import RosettaError
-from rosetta.measure.benchmarks import page as benchmarks
-from rosetta.measure.benchmarks import scaling
-from rosetta.measure.tables import PAGE as SPEED
-from rosetta.measure.tables import Tables
+from rosetta.measure import protocols, tables
 from rosetta.paths import ENVIRONMENTS, GIT, RESULTS, ROOT
 from rosetta.records import Record
 from rosetta.report.tables import Cell
@@ -25,6 +22,7 @@ from rosetta.verify import conformance, kinds
 from rosetta.verify import page as conformance_page
 
 ASSETS = Path(__file__).resolve().parent / "assets"
+SCALING = RESULTS / "scaling.md"  # by studies/scaling.py
 MARK = ".rosetta-site"  # in a folder that holds a site, so that no other folder is ever emptied
 
 
@@ -58,11 +56,10 @@ def write(out: Path, folder: Path, repository: str | None, branch: str | None = 
             for file in [*sorted((ROOT / "docs").glob("*.md")), ENVIRONMENTS / "README.md"]
             if file.is_file() and file != ROOT / "docs" / "README.md"  # the pages' index
         ]
-        documents.append(_document(pages, RESULTS / SPEED, Tables(catalog, every, folder).text()))
-        repeated = benchmarks.text(catalog, every, folder)
-        documents.append(_document(pages, RESULTS / benchmarks.PAGE, repeated))
-        several = scaling.text(catalog, every)
-        documents.append(_document(pages, RESULTS / scaling.PAGE, several))
+        for module in (tables, protocols):
+            documents.append(_document(pages, RESULTS / module.PAGE, module.text(catalog, every, folder)))
+        if SCALING.is_file():
+            documents.append(_document(pages, SCALING, SCALING.read_text(encoding="utf-8")))
         pages.write(addresses.INDEX, "index.html", NAME, "Tasks", contents=contents, documents=documents)
     return out / addresses.INDEX
 

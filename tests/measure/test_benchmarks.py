@@ -5,8 +5,8 @@ import re
 import pytest
 
 from rosetta import catalog
-from rosetta.measure.benchmarks import page, published, scaling
-from rosetta.measure.benchmarks.published import Benchmark, Platform, PublishedPoint
+from rosetta.measure import protocols
+from rosetta.measure.protocols import Benchmark, PublishedPoint
 from rosetta.paths import RESULTS
 from rosetta.records import Point, Record, read_all
 from rosetta.tasks import Protocol
@@ -28,7 +28,7 @@ def point(network: str, batch: int, phase: str, seconds: float, threads: int = 2
 def record(*points: Point) -> Record:
     """Of any row, with these points."""
     (_, first), *_ = ((file, each) for file, each in read_all(RESULTS) if each.task == "networks")
-    return first.model_copy(update={"points": list(points), "preset": page.NAME, "title": "A row"})
+    return first.model_copy(update={"points": list(points), "preset": protocols.NAME, "title": "A row"})
 
 
 PLACES = Protocol(
@@ -42,7 +42,7 @@ PLACES = Protocol(
 
 
 def test_networks_and_sizes_are_tables_of_their_own():
-    made = page.layouts(PLACES, "NETWORK", [1, 2])
+    made = protocols.layouts(PLACES, "NETWORK", [1, 2])
     assert [(each.phase, each.by_size, each.columns) for each in made] == [
         ("forward", False, [("a", 64, 1), ("b", 64, 1)]),
         ("forward", False, [("a", 64, 2), ("b", 64, 2)]),
@@ -55,40 +55,39 @@ def test_networks_and_sizes_are_tables_of_their_own():
 
 def test_threads_of_one_point_are_one_table_with_those_of_then():
     one = Protocol(title="One", about="", points=[{"NETWORK": "a", "BATCHSIZE": 64, "PHASE": "forward"}])
-    (layout,) = page.layouts(one, "NETWORK", [1, 2], {1, 4})
+    (layout,) = protocols.layouts(one, "NETWORK", [1, 2], {1, 4})
     assert layout.columns == [("a", 64, 1), ("a", 64, 2), ("a", 64, 4)]
     assert layout.headings()[-1] == "`a`, batch 64, 4 threads"
 
 
 def test_figure_of_then_stands_in_the_column_of_its_point():
-    (forward, _, by_size) = page.layouts(PLACES, "NETWORK", [2])
+    (forward, _, by_size) = protocols.layouts(PLACES, "NETWORK", [2])
     same = PublishedPoint(at={"NETWORK": "a", "BATCHSIZE": 64, "PHASE": "forward"}, device="K40", figures={"x": 12.5})
     other = PublishedPoint(
         at={"NETWORK": "b", "BATCHSIZE": 32, "PHASE": "forward"}, device="K40", figures={"x": 7, "y": 8}
     )
-    lines = page.then(forward, [source(same, other)], "NETWORK", {"y": "The row y"})
+    lines = protocols.then(forward, [source(same, other)], "NETWORK", {"y": "The row y"})
     assert lines == [["*x, K40, 2017*", "12.5", "7 (batch 32)"], ["*The row y, K40, 2017*", "", "8 (batch 32)"]]
-    assert page.then(by_size, [source(same)], "NETWORK", {}) == [], "another size is no column of sizes"
+    assert protocols.then(by_size, [source(same)], "NETWORK", {}) == [], "another size is no column of sizes"
 
 
 @pytest.mark.parametrize(
     "at", [{"PHASE": "gradient"}, {"devices": 2}, {"NETWORK": "c"}, {"threads": 1}, {"DATA": "real"}]
 )
 def test_figure_of_another_point_stands_nowhere(at):
-    (forward, *_) = page.layouts(PLACES, "NETWORK", [2])
+    (forward, *_) = protocols.layouts(PLACES, "NETWORK", [2])
     whole = {"NETWORK": "a", "BATCHSIZE": 64, "PHASE": "forward"} | at
     other = PublishedPoint(at=whole, device="K40", figures={"x": 1})
-    assert page.then(forward, [source(other)], "NETWORK", {}) == []
+    assert protocols.then(forward, [source(other)], "NETWORK", {}) == []
 
 
 @pytest.mark.parametrize(("task", "name", "protocol"), PROTOCOLS, ids=[name for _, name, _ in PROTOCOLS])
 def test_published_points_are_of_networks_and_phases_of_their_task(task, name, protocol):
     """A network that is spelt otherwise would stand in no table."""
     choices = task.params.CHOICES
-    for each in map(published.read, protocol.published):
+    for each in map(protocols.read_published, protocol.published):
         for told in each.points:
             assert told.at[task.kind.which] in choices[task.kind.which] and told.at["PHASE"] in choices["PHASE"]
-        assert {told.device for told in each.points} >= each.platforms.keys()
 
 
 def test_page_has_rates_and_ratios(tmp_path):
@@ -96,41 +95,14 @@ def test_page_has_rates_and_ratios(tmp_path):
     made = record(
         *(point("vgg16", 8, phase, seconds) for phase, seconds in (("forward", 2.0), ("gradient", 5.0))),
         *(point("alexnet", size, "forward", 0.1 * size) for size in (1, 2)),
-    ).model_copy(update={"changed": {page.NAME: "addfor"}})
-    text = page.text(known, [made], tmp_path)
+    ).model_copy(update={"changed": {protocols.NAME: "addfor"}})
+    text = protocols.text(known, [made], tmp_path)
     assert re.search(r"\| A row \|[ |]* 2000\.0 \|", text), "milliseconds, of a single repeat"
     assert re.search(r"\| A row \| 100\.00 \| 100\.00 \|", text), "milliseconds an example"
     flop = 2 * known.task("networks").params.network("vgg16").MULTIPLY_ADDS * 8
     assert f" {flop / 2.0 / 1e9:.1f} |" in text and f" {3 * flop / 5.0 / 1e9:.1f} |" in text, "GFLOP/s"
     assert re.search(r"times its forward pass\*\*\n\n.*\n.*\n\| A row \|[ |]* 2\.5 \|", text)
     assert "*TensorFlow 1, GTX 1080, 2017*" in text and "420.28 (batch 64)" in text
-
-
-def test_ring_and_server_send_what_they_must():
-    assert scaling.ring(8e9, 4, 1e9) == pytest.approx(12.0), "2 x 3/4 of 8 GB"
-    assert scaling.server(8e9, 4, 1e9) == pytest.approx(64.0), "4 in and 4 out, 8 GB each"
-    inside = Platform(gb_per_s=2, instance=2, between_gb_per_s=1, about="")
-    assert scaling.on_platform(8e9, 2, inside) == pytest.approx(4.0)
-    assert scaling.on_platform(8e9, 4, inside) == pytest.approx(4.0 + 8.0), "in two instances, then between them"
-
-
-def test_model_is_near_what_was_published():
-    """Of every rate on synthetic data, and with the error that the page tells."""
-    task, _, protocol = next(one for one in PROTOCOLS if one[1] == "tensorflow")
-    found = scaling.compared(task, published.read(*protocol.published))
-    off = [abs(each.error) for each in found]
-    assert len(found) == 89 and max(off) < 0.25
-    assert f"off by {sum(off) / len(off):.1%} of {len(off)} rates, at most by {max(off):.1%}" in " ".join(
-        scaling.text(catalog.load(), []).split()
-    )
-
-
-def test_measured_steps_are_scaled():
-    made = record(point("alexnet", 16, "step", 0.5)).model_copy(update={"changed": {page.NAME: "dlbench"}})
-    text = scaling.text(catalog.load(), [made])
-    size = 4 * catalog.load().task("networks").params.network("alexnet").PARAMETERS
-    expected = 0.5 / (0.5 + size / 1.25e9)
-    assert re.search(rf"\| `alexnet`, 16 \| A row \| 0\.500 \| {expected:.0%} \|", text)
 
 
 def test_committed_gradients_take_longer_than_their_forward_pass():

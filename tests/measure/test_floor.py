@@ -7,10 +7,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from common.data import cifar10
-from rosetta import catalog, data, files
-from rosetta.measure import machine
-from rosetta.measure.keep import Measured
+from rosetta import catalog
+from rosetta.measure import commands
 from rosetta.verify.probes import Reference
 
 COUNTED = [task for task in catalog.load().tasks.values() if hasattr(task.params, "MULTIPLY_ADDS")]
@@ -37,17 +35,5 @@ def test_multiply_adds_are_the_references(task, monkeypatch):
 
 def test_speed_is_the_arithmetic_over_the_time(monkeypatch):
     ticks = iter((3.0, 3.5))
-    monkeypatch.setattr(machine, "time", SimpleNamespace(perf_counter=lambda: next(ticks)))
-    assert machine._matmul(10) == 2 * 10**3 / 0.5
-
-
-def test_loading_reads_each_data_set_after_a_warm_up(monkeypatch, tmp_path, capsys):
-    loaded, known = [], {name: SimpleNamespace(data=name) for name in ("cifar10", "")}
-    monkeypatch.setattr(machine.catalog, "load", lambda: SimpleNamespace(tasks={"other": known["cifar10"]} | known))
-    monkeypatch.setattr(data, "locate", lambda name, folder: folder / name)
-    monkeypatch.setattr(cifar10, "load", lambda data_dir: loaded.append(data_dir))
-    assert machine.loading(2, tmp_path / "data", tmp_path) == 0
-    assert loaded == [tmp_path / "data" / "cifar10"] * 3 and capsys.readouterr().out.startswith("cifar10      0.0")
-    (file,) = tmp_path.glob("*/measured/loading.json")
-    (point,) = files.load(Measured, file).points
-    assert point.at == {"data": "cifar10"} and len(point.values) == 2
+    monkeypatch.setattr(commands, "time", SimpleNamespace(perf_counter=lambda: next(ticks)))
+    assert commands.matrix_product(10) == 2 * 10**3 / 0.5

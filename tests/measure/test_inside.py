@@ -2,17 +2,19 @@
 
 import json
 import os
+import platform
 import subprocess
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from rosetta.measure import inside
-from rosetta.measure.process import Process
-from rosetta.measure.scripts import Script
+from rosetta.measure.scripts import Process, Script
 from rosetta.run.devices import Slot
 
+VERSIONS = {"python": platform.python_version(), "numpy": np.__version__}
 SCRIPT = """
 calls = []
 def place(n): calls.append(n); return n, n
@@ -59,10 +61,18 @@ def test_phases_take_turns_after_a_warm_up(tmp_path, monkeypatch, told, clock):
     script.write_text(SCRIPT)
     run_path = inside.runpy.run_path
     monkeypatch.setattr(inside.runpy, "run_path", lambda *each, **more: left.append(run_path(*each, **more)) or left[0])
-    options = {"batch_sizes": [8, 2], "phases": ["forward", "step"], "warm_up": 3, "repeats": 2, "steps": 4}
+    options = {
+        "modules": ["numpy", "nothing"],
+        "batch_sizes": [8, 2],
+        "phases": ["forward", "step"],
+        "warm_up": 3,
+        "repeats": 2,
+        "steps": 4,
+    }
     inside.phases(str(script), options)
     seconds = {"forward": [0.25, 0.25], "step": [0.25, 0.25]}  # a tick for four steps
     assert told() == [
+        {"versions": VERSIONS},
         {"batch_size": 8, "seconds": seconds, "loss": {"forward": 8.0, "step": 8.5}},
         {"batch_size": 2, "seconds": seconds, "loss": {"forward": 2.0, "step": 2.5}},
     ]
@@ -78,9 +88,9 @@ def test_training_waits_for_its_turn(tmp_path, monkeypatch, told):
     monkeypatch.setattr(EpochLog, "__init__", EpochLog.__init__)  # they are the test's again afterwards
     monkeypatch.setattr(EpochLog, "epoch", EpochLog.epoch)
     monkeypatch.setattr(inside, "wait", lambda: waits.append(told()))
-    inside.epochs(str(script), {})
+    inside.epochs(str(script), {"modules": ["numpy"]})
     (ready,), (first,), (second,) = waits
-    assert ready == {"ready": True} and (first["loss"], second["loss"]) == (2.5, 1.5)
+    assert ready == {"versions": VERSIONS} and (first["loss"], second["loss"]) == (2.5, 1.5)
     assert set(first) == {"seconds", "loss"} and 0 <= second["seconds"] < 60
 
 
@@ -98,8 +108,8 @@ def test_passes_wait_for_their_turns(tmp_path, monkeypatch, told, clock):
 
     monkeypatch.setattr(inside, "wait", wait)
     with pytest.raises(EOFError):
-        inside.passes(str(script), {})
-    assert waits[0] == [{"ready": True}], "the script's own passes are not told, and a single input is not timed"
+        inside.passes(str(script), {"modules": []})
+    assert waits[0] == [{"versions": VERSIONS}], "the script's own passes are not told, and a single input is not timed"
     assert waits[1:] == [[{"seconds": 1.0, "mean output": mean}] for mean in (3.0, 4.0)]
 
 

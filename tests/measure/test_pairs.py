@@ -8,9 +8,8 @@ import psutil
 import pytest
 
 from rosetta.errors import RosettaError
-from rosetta.measure import cells, keep, pairs
-from rosetta.measure.process import Process
-from rosetta.measure.scripts import Script
+from rosetta.measure import commands, tables
+from rosetta.measure.scripts import Process, Script
 from rosetta.records import Point
 from rosetta.run import devices
 
@@ -59,7 +58,7 @@ def test_a_time_without_a_result_is_none(tmp_path, slot):
 
 def test_one_trains_while_the_other_stands_still(tmp_path, slot):
     both = script(tmp_path, "a", TRAINING, seconds=0.05), script(tmp_path, "b", TRAINING, seconds=1.0)
-    first, second = pairs.alternate(both, "epochs", slot, 3)
+    (_, *first), (_, *second) = commands.alternate(both, "epochs", slot, 3, [])
     assert [epoch["loss"] for epoch in first] == [epoch["loss"] for epoch in second] == [1.0, 0.5, pytest.approx(1 / 3)]
     assert all(0.05 <= epoch["seconds"] < 0.9 for epoch in first), "what the other takes is not counted"
     assert all(epoch["seconds"] >= 1.0 for epoch in second)
@@ -79,10 +78,10 @@ def test_one_trains_while_the_other_stands_still(tmp_path, slot):
 def test_what_fails_is_told_and_nothing_is_left(tmp_path, slot):
     both = script(tmp_path, "a", TRAINING, seconds=0.01), script(tmp_path, "b", "raise ValueError('no such layer')")
     with pytest.raises(RosettaError, match="its process failed: ValueError: no such layer"):
-        pairs.alternate(both, "epochs", slot, 3)
+        commands.alternate(both, "epochs", slot, 3, [])
     short = script(tmp_path, "c", "print('done')")
     with pytest.raises(RosettaError, match="the script ended before its turns did"):
-        pairs.alternate((short, short), "epochs", slot, 3)
+        commands.alternate((short, short), "epochs", slot, 3, [])
     assert not [child for child in psutil.Process().children() if str(tmp_path) in " ".join(child.cmdline())]
 
 
@@ -100,9 +99,16 @@ def test_phases_are_timed_as_asked(tmp_path, slot):
         def value(loss):
             return loss
     """
-    asked = {"batch_sizes": [2, 4], "phases": ["forward", "step"], "steps": 3, "repeats": 2, "warm_up": 1}
+    asked = {
+        "batch_sizes": [2, 4],
+        "phases": ["forward", "step"],
+        "steps": 3,
+        "repeats": 2,
+        "warm_up": 1,
+        "modules": [],
+    }
     with Process(script(tmp_path, "a", code), slot, "phases", asked) as process:
-        messages = list(process.messages())
+        _, *messages = process.messages()
     assert [message["batch_size"] for message in messages] == [2, 4]
     assert all(len(message["seconds"][phase]) == 2 for message in messages for phase in ("forward", "step"))
     # of each batch size: 1 + 1 warm-up, then twice 3 + 3
@@ -123,22 +129,4 @@ def test_ratios_are_of_epochs_of_one_round():
         Point(at={}, values=[2.3] * 3, unit="loss"),
         Point(at={}, values=[0.1] * 3),
     ]
-    assert cells.pair(points) == ["110.0 (100.0 - 120.0)", "100.0 (100.0 - 100.0)", "1.10 (1.00 - 1.20)"]
-
-
-def test_measured_again_replaces_points_of_the_same_place(tmp_path, slot):
-    def point(value: float, unit: str = "s", **at) -> Point:
-        return Point(at=at, values=[value], unit=unit)
-
-    keep.machine("floor", slot.machine, [point(1, size=1), point(2, size=2), point(3, "loss", size=1)], tmp_path)
-    file = keep.machine("floor", slot.machine, [point(4, size=1, steps=9), point(5, size=3)], tmp_path)
-    (kept,) = keep.machines("floor", tmp_path)
-    assert [(p.at["size"], p.values, p.unit) for p in kept.points] == [
-        (2, [2], "s"),
-        (1, [3], "loss"),
-        (1, [4], "s"),
-        (3, [5], "s"),
-    ]
-    file.write_text("{")
-    with pytest.raises(RosettaError, match="floor.json is not valid: .*; mend or delete it"):
-        keep.machines("floor", tmp_path)
+    assert tables.pair(points) == ["110.0 (100.0 - 120.0)", "100.0 (100.0 - 100.0)", "1.10 (1.00 - 1.20)"]

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from rosetta.measure.benchmarks import protocols
+from rosetta.measure import protocols
 from rosetta.records import Point
 from tests import toys
 from tests.standin import one_line
@@ -36,8 +36,8 @@ def toy(inside):
 
 
 def points(toy) -> dict:
-    """What was kept: (network, batch, phase) -> the point."""
-    (file,) = toy.out.glob("*/toy_speed/protocol,protocol=small-synthetic/numpy.json")
+    """What the newest session kept: (network, batch, phase) -> the point."""
+    *_, file = sorted(toy.out.glob("*/toy_speed/protocol,protocol=small-synthetic/numpy.*.json"))
     found = json.loads(file.read_text())["points"]
     return {(point["at"]["NETWORK"], point["at"]["BATCHSIZE"], point["at"]["PHASE"]): point for point in found}
 
@@ -81,6 +81,20 @@ def test_a_record_has_points_of_one_notebook(toy):
     assert set(points(toy)) == {("wide", 2, "forward")}
     file.write_text(whole)
     assert "5 points of 1 rows, 1 of them are there" in toy.call(*COMMAND, "--out", str(toy.out)).stdout
+
+
+def test_points_of_another_version_are_not_there(toy):
+    """After a re-lock a protocol begins anew, and the table shows the points of one version alone."""
+    assert toy.call(*COMMAND, "--out", str(toy.out)).returncode == 0
+    (file,) = toy.out.glob("*/toy_speed/protocol,protocol=small-synthetic/numpy*.json")
+    earlier = json.loads(file.read_text())
+    earlier["versions"]["numpy"] = "0.1"
+    earlier["points"] = [point | {"values": [99.0, 99.0]} for point in earlier["points"]]
+    file.write_text(json.dumps(earlier))
+    again = toy.call(*COMMAND, "--out", str(toy.out))
+    assert "5 points to measure" in again.stdout, again.stderr
+    assert json.loads(file.read_text()) == earlier, "a session stays as it was written"
+    assert "99000.0" not in (toy.out / "benchmarks.md").read_text()
 
 
 def test_budget_takes_the_cheapest_and_names_the_others(toy):
