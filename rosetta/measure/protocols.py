@@ -167,8 +167,8 @@ def _sessions(bench: Measuring, row: Row, name: str) -> list[Record]:
     """Earlier sessions of a row with today's notebook on this machine, the newest first."""
     file = records.path(bench.record(bench.plan(row, {}), NAME, {NAME: name}), bench.results)
     stem = file.name.removesuffix(f".{bench.session}.json")
-    there = [files.load(Record, each) for each in file.parent.glob(f"{stem}.*json")]
-    today = [record for record in there if record.notebook.sha256 == content(row.notebook)]
+    sessions = [files.load(Record, each) for each in file.parent.glob(f"{stem}.*json")]
+    today = [record for record in sessions if record.notebook.sha256 == content(row.notebook)]
     return sorted(today, key=lambda record: (record.started, record.session or ""), reverse=True)
 
 
@@ -343,13 +343,13 @@ def _of_machine(
     others = {point.at["threads"] for source in sources for point in source.points if "threads" in point.at}
     unit, floor, parts = protocol.unit, _floor(group, results), []
     for layout in layouts(protocol, which, counts, others):
-        own = _lines(layout, group, which, partial(_figure, unit))
-        if not own:
+        measured = _lines(layout, group, which, partial(_figure, unit))
+        if not measured:
             continue
         most = layout.columns[-1][-1] >= counts[-1]
         # Once, though the devices of then have no such threads
         earlier = then(layout, sources, which, titles) if most else []
-        parts += [layout.title(unit), _table(layout, own + earlier)]
+        parts += [layout.title(unit), _table(layout, measured + earlier)]
         if layout.by_size:
             parts += [layout.title("ms an example"), _table(layout, _lines(layout, group, which, _efficiency))]
         if most and (rates := _lines(layout, group, which, partial(_rate, task, floor))):

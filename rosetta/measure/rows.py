@@ -84,7 +84,7 @@ def measurements(every: Iterable[Record]) -> list[Measurement]:
     return made
 
 
-def newest_points(sessions: list[Record] | list[MachineSession]) -> list[Point]:
+def newest_points(sessions: list[Record]) -> list[Point]:
     """The newest point of each place. sessions: the newest first."""
     points = {}
     for session in reversed(sessions):
@@ -106,28 +106,15 @@ def write_machine(what: str, of: Machine, points: list[Point], results: Path) ->
     return files.write(results / of.name / FOLDER / f"{what}.{now:{SESSION}}.json", session)
 
 
-def read_machines(what: str, results: Path) -> list[tuple[Path, MachineSession]]:
-    """The newest session of each machine and its system, with the points of earlier ones of the same versions; and its file."""
-    groups: dict[tuple, list[tuple[Path, MachineSession]]] = {}
-    for file in sorted(results.glob(f"*/{FOLDER}/{what}.*json")):
-        session = files.load(MachineSession, file)
-        groups.setdefault((session.machine.name, session.machine.os), []).append((file, session))
-    joined = []
-    for sessions in groups.values():
-        sessions.sort(key=lambda pair: (pair[1].measured, pair[0].name), reverse=True)
-        file, newest = sessions[0]
-        same = [session for _, session in sessions if session.versions == newest.versions]
-        joined.append((file, newest.model_copy(update={"points": newest_points(same)})))
-    return joined
-
-
 def matrix_product(of: Machine, results: Path) -> tuple[MachineSession, Point] | None:
-    """The fastest matrix product of a machine, FLOP/s, and the session that measured it; of the same system alone, because another
-    one may be another processor of that name."""
-    for _, session in read_machines("floor", results):
-        if (session.machine.name, session.machine.os) == (of.name, of.os):
-            return session, max(session.points, key=lambda point: point.sample.high)
-    return None
+    """The newest session that measured a machine's matrix product, and its fastest point, FLOP/s; of the same system alone, because
+    another one may be another processor of that name."""
+    sessions = [files.load(MachineSession, file) for file in sorted(results.glob(f"{of.name}/{FOLDER}/floor.*json"))]
+    of_system = [session for session in sessions if (session.machine.name, session.machine.os) == (of.name, of.os)]
+    if not of_system:
+        return None
+    newest = max(of_system, key=lambda session: session.measured)
+    return newest, max(newest.points, key=lambda point: point.sample.high)
 
 
 @dataclass(frozen=True)
@@ -251,5 +238,5 @@ class Measuring:
 
 def usual_threads() -> list[int]:
     """1, 2, 4 ... and as many as there are processors."""
-    there = len(machine.processors())
-    return [2**power for power in range(there.bit_length()) if 2**power < there] + [there]
+    most = len(machine.processors())
+    return [2**power for power in range(most.bit_length()) if 2**power < most] + [most]

@@ -53,14 +53,11 @@ class Changes:
     after: dict[str, str]
 
 
-UNCHANGED = Changes({}, {})
-
-
 def program(what: str, row: Row) -> Path:
     """The framework's program for the row's task, else the one for any task, which need not be there."""
     name = f"{row.framework}.py"
-    own = PROGRAMS / what / row.task / name
-    return own if own.is_file() else PROGRAMS / what / name
+    of_task = PROGRAMS / what / row.task / name
+    return of_task if of_task.is_file() else PROGRAMS / what / name
 
 
 def changes(file: Path, roles: Collection[str]) -> Changes:
@@ -113,9 +110,9 @@ def edited(code: dict[str, str], edits: Iterable[Edit]) -> dict[str, str]:
 def write(planned: Plan, code: dict[str, str], file: Path, kernels: Kernels, slot: Slot) -> Script:
     """Make a script of cells, to run on a slot, with the plan's parameters put where papermill puts them."""
     kernel = kernels.get(planned.row, file.with_suffix(".install.log"), gpus=slot.machine.gpus)
-    given = "\n".join(f"{name} = {value!r}" for name, value in planned.injected.items())
+    parameters = "\n".join(f"{name} = {value!r}" for name, value in planned.injected.items())
     first, *others = code.values()
-    file.write_text("\n\n".join([first, given, *others]) + "\n", encoding="utf-8")
+    file.write_text("\n\n".join([first, parameters, *others]) + "\n", encoding="utf-8")
     return Script(file, kernel.python, kernel.variables | planned.variables, planned.row.notebook.parent)
 
 

@@ -114,22 +114,22 @@ def test_sessions_are_joined_when_they_are_read(tmp_path):
     assert len(records.read_all(tmp_path)) == 3, "a file each"
 
 
-def test_machine_sessions_are_joined_when_they_are_read(tmp_path):
-    def point(value: float, **at) -> Point:
-        return Point(at=at, values=[value])
+def test_newest_matrix_product_of_the_same_system_counts(tmp_path):
+    def write(value: float, machine=MACHINE):
+        point = Point(at={"size": 8}, values=[value, value / 2], unit="FLOP/s")
+        return rows.write_machine("floor", machine, [point], tmp_path)
 
-    first = rows.write_machine("floor", MACHINE, [point(1, size=1), point(2, size=2)], tmp_path)
-    rows.write_machine("floor", MACHINE, [point(4, size=1), point(5, size=3)], tmp_path)
-    ((_, joined),) = rows.read_machines("floor", tmp_path)
-    assert {each.at["size"]: each.values for each in joined.points} == {1: [4], 2: [2], 3: [5]}
-    first.write_text(first.read_text().replace('"python": "', '"python": "0.'))
-    ((_, joined),) = rows.read_machines("floor", tmp_path)
-    assert {each.at["size"]: each.values for each in joined.points} == {1: [4], 3: [5]}, "of one version alone"
-    first.rename(first.with_name("floor.json"))
-    assert len(rows.read_machines("floor", tmp_path)) == 1, "as they were named before"
-    first.with_name("floor.json").write_text("{")
+    first = write(3e12)
+    first.write_text(first.read_text().replace('"measured": "20', '"measured": "19'))
+    first = first.rename(first.with_name("floor.json"))  # as it was named before
+    assert rows.matrix_product(MACHINE, tmp_path)[1].sample.high == 3e12
+    write(2e12)
+    write(9e12, MACHINE.model_copy(update={"os": "another"}))
+    session, point = rows.matrix_product(MACHINE, tmp_path)
+    assert point.sample.high == 2e12 and "numpy" in session.versions
+    first.write_text("{")
     with pytest.raises(RosettaError, match="floor.json is not valid: .*; mend or delete it"):
-        rows.read_machines("floor", tmp_path)
+        rows.matrix_product(MACHINE, tmp_path)
 
 
 def test_records_without_versions_say_so(tmp_path):
