@@ -210,17 +210,6 @@ def test_revision_is_read_as_it_was(tmp_path, monkeypatch, record):
         comparing.read("second")
 
 
-def test_revisions(standin):
-    git = ["git", "-C", str(standin.root), "-c", "user.name=x", "-c", "user.email=x@example.org"]
-    for seconds in (10, 20):
-        write(standin.root / "results", *times(seconds))
-        for command in (["init", "-q"], ["add", "-A"], ["commit", "-qm", str(seconds)]):
-            subprocess.run([*git, *command], check=True)
-    done = standin.call("compare", "HEAD~1", "HEAD", own_python=False)
-    assert done.returncode == 1 and "from HEAD~1 (" in done.stdout and "1 worse" in done.stdout
-    assert standin.call("compare", "HEAD", "results", own_python=False).returncode == 0
-
-
 @pytest.mark.parametrize(
     "arguments, message",
     [

@@ -1,12 +1,17 @@
-"""Every measurement on a notebook of a few lines: what it shows and keeps."""
+"""Every measurement on a notebook of a few lines: what it shows and keeps; and the arithmetic that a task declares."""
 
+import importlib
+import math
 import platform
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from rosetta import files
+from rosetta import catalog, files
+from rosetta.measure import commands
 from rosetta.measure.rows import MachineSession
+from rosetta.verify.probes import Reference
 from tests.measure.toy import Toy
 from tests.standin import one_line
 
@@ -68,3 +73,31 @@ def test_floor(toy):
     (file,) = toy.out.glob("box/measured/floor.*.json")
     kept = files.load(MachineSession, file)
     assert kept.points[0].unit == "FLOP/s" and len(kept.points[0].values) == 2 and "numpy" in kept.versions
+
+
+COUNTED = [task for task in catalog.load().tasks.values() if hasattr(task.params, "MULTIPLY_ADDS")]
+
+
+@pytest.mark.parametrize("task", COUNTED, ids=lambda task: task.key)
+def test_multiply_adds_are_the_references(task, monkeypatch):
+    """All of them are matrix products there."""
+    real, counts = np.matmul, []
+
+    def counted(a, b):
+        product = real(a, b)
+        counts.append(math.prod(product.shape) * a.shape[-1])
+        return product
+
+    monkeypatch.setattr(np, "matmul", counted)
+    loader = importlib.import_module(f"common.data.{task.data}")
+    _, _, x, _ = loader.load(n_train=1, n_test=1, synthetic=True)
+    network = Reference(task, next(iter(getattr(task.params, "FLAVOURS", [None])))).network
+    network.probabilities(network.initial_weights(seed=0), x)
+    assert sum(counts) == task.params.MULTIPLY_ADDS["forward"]
+    assert task.flop({"BATCHSIZE": 64}) == 6 * 64 * sum(counts)
+
+
+def test_speed_is_the_arithmetic_over_the_time(monkeypatch):
+    ticks = iter((3.0, 3.5))
+    monkeypatch.setattr(commands, "time", SimpleNamespace(perf_counter=lambda: next(ticks)))
+    assert commands.matrix_product(10) == 2 * 10**3 / 0.5

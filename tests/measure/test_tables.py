@@ -176,3 +176,12 @@ def test_usual_threads(monkeypatch):
     for there, threads in ((1, [1]), (2, [1, 2]), (6, [1, 2, 4, 6]), (16, [1, 2, 4, 8, 16])):
         monkeypatch.setattr("rosetta.run.machine.processors", lambda there=there: list(range(there)))
         assert rows.usual_threads() == threads
+
+
+def test_ratios_are_of_epochs_of_one_round():
+    points = [
+        Point(at={}, values=[0.1, 0.12, 0.11]),
+        Point(at={}, values=[2.3] * 3, unit="loss"),
+        Point(at={}, values=[0.1] * 3),
+    ]
+    assert tables.pair(points) == ["110.0 (100.0 - 120.0)", "100.0 (100.0 - 100.0)", "1.10 (1.00 - 1.20)"]

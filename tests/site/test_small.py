@@ -59,7 +59,7 @@ def test_pages_and_files(site):
         "outputs: good.js",
         "results: csv html json",
     )
-    generated = {f"results/{name}.html" for name in ("benchmarks", "scaling", "speed")}
+    generated = {f"results/{name}.html" for name in ("benchmarks", "speed")}
     expected = {"index.html", "results.html", *generated, *DOCUMENTS}
     for folders, names in (line.split(": ") for line in named):
         for folder in folders.split("/"):
