@@ -15,7 +15,7 @@ from rosetta import files
 from rosetta.catalog import Catalog
 from rosetta.kinds.kind import BATCH
 from rosetta.measure import protocols, rows
-from rosetta.measure.protocols import PHASE
+from rosetta.measure.protocols import AS_IN_SWEEPS, PHASE
 from rosetta.measure.tables import (
     PHASES,
     SYNTHETIC,
@@ -33,7 +33,6 @@ ACROSS = 4  # panels
 NARROW = {10: (1, 1.5, 2, 3, 4, 6, 8), 100: (1, 2, 5)}
 RATE = "examples a second", lambda size, seconds: size / seconds
 STROKES = {"forward": ":", "backward": "--", "step": "-"}
-PHASES_OF_PROTOCOLS = {"forward": "forward", "gradient": "backward", "step": "step"}
 # What a picture of a protocol shows, as its file is named: of a batch size and the seconds of a batch
 SHOWN = {
     "time": ("milliseconds a batch", lambda size, seconds: 1000 * seconds),
@@ -85,7 +84,7 @@ def draw_protocols(catalog: Catalog, every: Iterable[Record], results: Path) -> 
 def _renamed(points: list[Point], columns: set, which: str) -> list[Point]:
     """The points of these columns, their phases named as in a sweep."""
     return [
-        point.model_copy(update={"at": point.at | {"phase": PHASES_OF_PROTOCOLS[point.at[PHASE]]}})
+        point.model_copy(update={"at": point.at | {"phase": AS_IN_SWEEPS[point.at[PHASE]]}})
         for point in points
         if point.values and (point.at[PHASE], protocols.column_of(point, which)) in columns
     ]

@@ -34,8 +34,7 @@ from rosetta.tasks import Protocol, Task, places_of
 
 PAGE = "benchmarks.md"  # below the results folder
 NAME, PHASE = "protocol", "PHASE"  # of a record's changes; of a point's place
-# The phases of this kind, as tables call them
-PHASES_OF = {"forward": PHASES["forward"], "gradient": PHASES["backward"], "step": PHASES["step"]}
+AS_IN_SWEEPS = {"forward": "forward", "gradient": "backward", "step": "step"}  # the phases
 REPEAT_S = 2.0  # a repeat whose estimate is longer takes fewer steps
 LEAST_WARM_UP = 2  # steps: some frameworks compile in the first, and record it for replay in the second
 LEAST_S = 1.0  # the least that a run may still need, so that it is begun
@@ -181,18 +180,18 @@ def _measured(bench: Measuring, row: Row, name: str) -> set[frozenset]:
 
 
 def _versions(bench: Measuring, row: Row, sessions: list[Record]) -> dict[str, str]:
-    """The versions of the modules that the newest session names, else of those that the row imports, in its interpreter of today; none
-    where that has no answer."""
-    named = sessions[0].versions.keys() - {"python", "numpy"} if sessions else row.imports
+    """The versions of today of the modules that the newest session names, else of those that the row imports; none where the row's
+    interpreter has no answer."""
+    named = next(
+        (session.versions.keys() - {"python", "numpy"} for session in sessions if session.versions), row.imports
+    )
     try:
         with bench.scripts(bench.plan(row, {}), {"parameters": ""}) as (script,):
             command = [str(script.python), "-c", VERSIONS, *sorted(named)]
-            answer = scripts.run(
-                f"asking for versions of {row.full_name}", command, ROOT, script.environment(bench.slot)
-            )
+            answer = scripts.run("asking for versions", command, ROOT, script.environment(bench.slot))
     except RosettaError:  # its points will say why
         return {}
-    return json.loads(answer.splitlines()[-1])
+    return json.loads(next(line for line in reversed(answer.splitlines()) if line.startswith("{")))
 
 
 def _measure(bench: Measuring, name: str, due: list[Spot], limit_s: float | None) -> bool:
@@ -262,7 +261,7 @@ class Layout:
     def title(self, what: str) -> str:
         numbers = {threads for *_, threads in self.columns}
         threads = f", {threads_of(*numbers)}" if len(numbers) == 1 else ""
-        return f"**{PHASES_OF[self.phase].capitalize()}{threads}: {what}**"
+        return f"**{PHASES[AS_IN_SWEEPS[self.phase]].capitalize()}{threads}: {what}**"
 
     def headings(self) -> list[str]:
         several = len({threads for *_, threads in self.columns}) > 1

@@ -73,20 +73,6 @@ def test_every_point_is_measured_once(toy):
     assert "5 points to measure" in changed.stdout, "the points of another notebook do not count"
 
 
-def test_a_record_has_points_of_one_notebook(toy):
-    assert toy.call(*COMMAND, "--out", str(toy.out)).returncode == 0
-    assert len(points(toy)) == 5
-    toys.notebook(toy.root, "toy_speed", "np.maximum(", "np.maximum( ")
-    file = toy.root / "notebooks" / "toy_speed" / "task.toml"
-    own = 'points_on_cpu = [{ NETWORK = "wide", BATCHSIZE = 2, PHASE = "forward" }]'
-    whole = file.read_text()
-    file.write_text(whole.replace("\n[about]", f"{own}\n\n[about]", 1))
-    assert "1 points to measure" in toy.call(*COMMAND, "--out", str(toy.out)).stdout
-    assert set(points(toy)) == {("wide", 2, "forward")}
-    file.write_text(whole)
-    assert "5 points of 1 rows, 1 of them are there" in toy.call(*COMMAND, "--out", str(toy.out)).stdout
-
-
 def test_points_of_another_version_are_not_there(toy):
     """After a re-lock a protocol begins anew, and the table shows the points of one version alone."""
     assert toy.call(*COMMAND, "--out", str(toy.out)).returncode == 0

@@ -1,11 +1,10 @@
 """Scripts made of a notebook's cells, and what runs in a framework's own process; the scripts here need no framework."""
 
 import json
-import os
 import platform
-import subprocess
 import sys
 import textwrap
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -18,7 +17,6 @@ from rosetta.errors import RosettaError, Unavailable
 from rosetta.measure import commands, inside, scripts
 from rosetta.measure.scripts import Changes, Process, Script
 from rosetta.run import devices
-from rosetta.run.devices import Slot
 
 KNOWN = catalog.load()
 ROWS = KNOWN.rows()
@@ -230,20 +228,6 @@ def test_phases_take_turns_after_a_warm_up(tmp_path, monkeypatch, told, clock):
     assert left[0]["calls"] == [call for size in (8, 2) for call in [size, *sum(timed, [])]]
 
 
-def test_training_waits_for_its_turn(tmp_path, monkeypatch, told):
-    from common.record import EpochLog
-
-    script, waits = tmp_path / "script.py", []
-    script.write_text("from common.record import EpochLog\nlog = EpochLog(2)\nlog.epoch(2.5)\nlog.epoch(1.5)\n")
-    monkeypatch.setattr(EpochLog, "__init__", EpochLog.__init__)  # they are the test's again afterwards
-    monkeypatch.setattr(EpochLog, "epoch", EpochLog.epoch)
-    monkeypatch.setattr(inside, "wait", lambda: waits.append(told()))
-    inside.epochs(str(script), {"modules": ["numpy"]})
-    (ready,), (first,), (second,) = waits
-    assert ready == {"versions": VERSIONS} and (first["loss"], second["loss"]) == (2.5, 1.5)
-    assert set(first) == {"seconds", "loss"} and 0 <= second["seconds"] < 60
-
-
 def test_passes_wait_for_their_turns(tmp_path, monkeypatch, told, clock):
     from common.passes import PassLog
 
@@ -263,23 +247,15 @@ def test_passes_wait_for_their_turns(tmp_path, monkeypatch, told, clock):
     assert waits[1:] == [[{"seconds": 1.0, "mean output": mean}] for mean in (3.0, 4.0)]
 
 
-@pytest.mark.parametrize("processors", [None, (0, 2)])
-def test_script_gets_its_own_variables_folder_and_processors(tmp_path, monkeypatch, record, processors):
-    started, confined = [], []
-    monkeypatch.setattr(
-        subprocess.Popen, "__init__", lambda self, command, **options: started.append((command, options))
-    )
-    monkeypatch.setattr(os, "sched_setaffinity", lambda *each: confined.append(each), raising=False)
-    script = Script(tmp_path / "script.py", Path("python"), {"OF_THE_BUILD": "1"}, tmp_path)
-    slot = Slot(record.machine, processors=processors)
-    Process(script, slot, "epochs", {"a": 1})
-    ((command, options),) = started
-    assert command == ["python", inside.__file__, "epochs", str(script.file), '{"a": 1}']
-    assert options["env"] == script.environment(slot) and options["env"]["OF_THE_BUILD"] == "1"
-    assert options["cwd"] == tmp_path and options["start_new_session"] and options["text"]
-    if processors:
-        options["preexec_fn"]()
-    assert confined == ([(0, processors)] if processors else []) and (options["preexec_fn"] is None) == (not processors)
+def test_process_has_its_own_variables_folder_and_processors(tmp_path, slot):
+    code = """
+        import os
+        from rosetta.measure import inside
+        inside.tell({{"folder": os.getcwd(), "own": os.environ["A"], "processors": sorted(os.sched_getaffinity(0))}})
+    """
+    told = replace(script(tmp_path, "a", code), variables={"A": "1"})
+    with Process(told, replace(slot, processors=(0,)), "epochs", {}) as process:
+        assert list(process.messages()) == [{"folder": str(tmp_path), "own": "1", "processors": [0]}]
 
 
 def test_nobody_wants_the_rest(monkeypatch):
