@@ -9,7 +9,7 @@ import tarfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import groupby
-from math import inf
+from math import inf, sqrt
 from pathlib import Path
 
 from rich.table import Table
@@ -28,6 +28,7 @@ from rosetta.terminal import Console
 
 FACTOR = 1.1
 ALONE = 3  # a single run has no range: it must change by that many times as much, 1.3 for 1.1
+STANDARD_ERRORS = 3  # of a share that a single run has, either way: its range
 LINES = 12  # at the end of a batch; the rest is counted
 WORSE, BETTER, NEW, GONE, OTHER = OUTCOMES = ("worse", "better", "new", "gone", "not comparable")
 COLOURS = {WORSE: "red", BETTER: "green"}
@@ -115,12 +116,23 @@ def _figures(before: list[Record], after: list[Record], factor: float) -> Iterat
             continue
         shown = [quantity.unit.all(sample) for sample in (one, two)]
         if quantity.share_of:
-            one, two = (Sample(tuple(1 - share for share in sample.values)) for sample in (one, two))
+            trials = [runs[0].params.get(quantity.share_of, 0) for runs in (before, after)]
+            one, two = map(_errors, (one, two), trials)
         if abs(two.median - one.median) >= quantity.least and (why := apart(one, two, factor)):
             times = ratio(one.median, two.median)
             more_is_worse = quantity.better == "less" or quantity.share_of
             outcome = WORSE if (times > 1) == bool(more_is_worse) else BETTER
             yield outcome, quantity.heading, *shown, f"{'error ' * bool(quantity.share_of)}{times:.2f} times; {why}"
+
+
+def _errors(shares: Sample, trials: int) -> Sample:
+    """1 - share of each run. A single run has the range that so many trials leave open; other seeds scatter more."""
+    errors = tuple(1 - share for share in shares.values)
+    if len(errors) > 1:
+        return Sample(errors)
+    p = (errors[0] * trials + 1) / (trials + 2)  # so that 0 and 1 have a range, too
+    margin = STANDARD_ERRORS * sqrt(p * (1 - p) / (trials + 2))
+    return Sample((errors[0] - margin, errors[0], errors[0] + margin))
 
 
 def apart(one: Sample, two: Sample, factor: float) -> str | None:
