@@ -293,7 +293,9 @@ def text(catalog: Catalog, every: Iterable[Record], results: Path) -> str:
         for name, protocol in task.protocols.items():
             sources = [read_published(source) for source in protocol.published]
             parts += [f"## {protocol.title}", markdown.wrapped(protocol.about)]
-            parts += [markdown.wrapped(_source(source)) for source in sources]
+            for source in sources:
+                named = f"[{source.source}]({source.url})" if source.url else source.source
+                parts.append(markdown.wrapped(f"Of {source.year}: {named}; {source.conditions}."))
             groups = [group for (key, of, _), group in repeated.items() if (key, of) == (task.key, name)]
             parts += [] if groups else [f"Not measured yet: `run_all.py sweep --task {task.key} --protocol {name}`."]
             for group in groups:
@@ -460,8 +462,3 @@ def _same(layout: Layout, point: PublishedPoint, which: str) -> Column | None:
 
 def _table(layout: Layout, body: list[list[str]]) -> str:
     return markdown.table(["", *layout.headings()], body)
-
-
-def _source(source: Benchmark) -> str:
-    named = f"[{source.source}]({source.url})" if source.url else source.source
-    return f"Of {source.year}: {named}; {source.conditions}."

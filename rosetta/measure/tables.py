@@ -266,17 +266,17 @@ def _table(name: str, catalog: Catalog, measured: list[Measurement], results: Pa
         if several:
             parts.append(f"**{task.title}, {markdown.escape(machine)}**")
         if changed := group[0].newest.changed:
-            parts.append(" ".join(_variable(variable, value) for variable, value in changed.items()) + ":")
+            variables = [
+                markdown.code(f"{variable}={value}") if value != "" else f"without {markdown.code(variable)}"
+                for variable, value in changed.items()
+            ]
+            parts.append(" ".join(variables) + ":")
         parts += made
         if name != "limits":  # which says that it is of the next table
             parts.append(versions(group))
         if name in PROGRAMS:
             parts += _without_program(PROGRAMS[name], catalog, group)
     return "\n\n".join(parts)
-
-
-def _variable(name: str, value: str) -> str:
-    return markdown.code(f"{name}={value}") if value != "" else f"without {markdown.code(name)}"
 
 
 def _without_program(what: str, catalog: Catalog, group: Group) -> list[str]:
