@@ -344,9 +344,9 @@ def sweep(where: Where, **how) -> None:
     Forward, forward and backward, and the whole step, for numbers of threads and along the task's axes. A task that trains
     nothing has passes; a task of networks can repeat a published protocol.
     """
-    from rosetta.measure.sweep import sweep
+    from rosetta.measure import commands
 
-    sys.exit(lock.alone("sweep", lambda: sweep(where, **how), where.results))
+    sys.exit(lock.alone("sweep", lambda: commands.sweep(where, **how), where.results))
 
 
 @app.group(cls=Ordered)
@@ -360,9 +360,9 @@ def measure() -> None:
 @count("--epochs", "Epochs, or passes where nothing is trained; the first is not counted.", default=6, least=2)
 def fastest(where: Where, steps: int, epochs: int) -> None:
     """Every notebook's loop against the fastest idiomatic one of its framework, an epoch, a pass or a repeat each by turns."""
-    from rosetta.measure import pairs
+    from rosetta.measure import commands
 
-    sys.exit(lock.alone("fastest", lambda: pairs.fastest(where, steps, epochs), where.results))
+    sys.exit(lock.alone("fastest", lambda: commands.fastest(where, steps, epochs), where.results))
 
 
 @measure.command()
@@ -371,9 +371,9 @@ def fastest(where: Where, steps: int, epochs: int) -> None:
 @count("--repeats", "How often.", default=10)
 def floor(where: Where, size: int, repeats: int) -> None:
     """The arithmetic of a training step, and how fast this processor does as much in NumPy's matrix product."""
-    from rosetta.measure import machine
+    from rosetta.measure import commands
 
-    sys.exit(lock.alone("floor", lambda: machine.floor(size, repeats, where.out), where.results))
+    sys.exit(lock.alone("floor", lambda: commands.floor(size, repeats, where.out), where.results))
 
 
 @app.command()
@@ -390,9 +390,9 @@ def compare(before: str, after: str, factor: float | None) -> None:
 
     A and B are results folders, or git revisions: results/ as it was then. Exit code 0: nothing became worse, 1: something did.
     """
-    from rosetta import compare
+    from rosetta.compare import compare_names
 
-    sys.exit(compare.show(before, after, factor))
+    sys.exit(compare_names(before, after, factor))
 
 
 # ---- Pages
@@ -407,9 +407,7 @@ def report(out: Path | None, draw: bool) -> None:
     Of the committed folder also results.md and the tables in other pages.
     """
     from rosetta import catalog, records
-    from rosetta.measure.benchmarks import page as protocols
-    from rosetta.measure.benchmarks import scaling
-    from rosetta.measure.tables import Tables
+    from rosetta.measure import protocols, tables
     from rosetta.report import pages
     from rosetta.verify import conformance
 
@@ -417,15 +415,13 @@ def report(out: Path | None, draw: bool) -> None:
     files, every = [], [record for _, record in records.read_all(results)]
     if draw:
         with needs_extra("report --pictures"):
-            from rosetta.measure import plot
-            from rosetta.measure.benchmarks import pictures as curves
+            from rosetta.measure import pictures
             from rosetta.report import charts
 
             files += charts.write(known, results)
-            files += curves.draw(known, every, results) + plot.write(known, every, results)
+            files += pictures.draw_protocols(known, every, results) + pictures.draw_sweeps(known, every, results)
     files += [conformance.write_page(known, key, results) for key in known.tasks]
-    files += [*Tables(known, every, results).write(), protocols.write(known, every, results)]
-    files.append(scaling.write(known, every, results))
+    files += [*tables.write(known, every, results), protocols.write(known, every, results)]
     files += pages.write(known, results)  # after those that it links to
     if results == RESULTS:
         files += pages.write_blocks(known, app)

@@ -27,7 +27,7 @@ FIELDS = (
     "machine.name",
     "task",
     "preset, changed or dataset",
-    "framework, variant, seed or status",
+    "framework, variant, seed, session or status",
 )  # say where it lies
 SUFFIXES = (".json", ".ipynb", ".log")  # of a run's files
 Status = Literal["ok", "failed", "crashed", "timeout", "diverged", "skipped"]
@@ -138,6 +138,7 @@ class Record(Named, Strict):
     batch: str | None = None
     key: str | None = None  # of notebook, common, parameters, environment and machine: equal keys need not run twice
     seed: Count | None = None  # where it is not the task's own
+    session: Name | None = None  # of a measurement: the sitting of a command in which its points were taken
     attempts: Count = 1  # 2: a worker of the cluster was lost in the first
     dataset: Dataset = Dataset()
     params: dict[str, Any] = {}
@@ -166,7 +167,8 @@ class Record(Named, Strict):
     @property
     def stem(self) -> str:
         """The name of the record's files."""
-        return super().stem if self.seed is None else f"{super().stem}.seed-{self.seed}"
+        seed = "" if self.seed is None else f".seed-{self.seed}"
+        return f"{super().stem}{seed}" + (f".{self.session}" if self.session else "")
 
     @property
     def column(self) -> str:

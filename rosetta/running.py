@@ -12,8 +12,7 @@ from rosetta.batch.batch import Batch, Executor
 from rosetta.batch.journal import Journal, Line, Order
 from rosetta.batch.local import Local
 from rosetta.batch.screen import STYLES, Screen
-from rosetta.compare import changes
-from rosetta.compare.comparison import compare
+from rosetta.compare import compare, show_batch
 from rosetta.errors import RosettaError, Unavailable
 from rosetta.paths import portable
 from rosetta.plan import Plan
@@ -214,7 +213,7 @@ class _Job:
         _summary(done, batch, page, self.console)
         kept = {id(record) for record in finished.values()}
         before = [record for record in self.records if id(record) not in kept]
-        changes.tell(compare(before, [*finished.values(), *done]), self.console)
+        show_batch(compare(before, [*finished.values(), *done]), self.console)
         good = all(record.status == "ok" or record.status == "skipped" and not self.order.named for record in done)
         return 0 if good and not batch.troubles else 1
 

@@ -1,16 +1,15 @@
 """What counts as a change beyond noise, and what ``compare`` does about it."""
 
+import re
 import subprocess
 from datetime import UTC, datetime
-from itertools import combinations
 from random import Random
 
 import pytest
 
+from rosetta import compare as comparing
 from rosetta import records
-from rosetta.compare import sources
-from rosetta.compare.comparison import compare
-from rosetta.compare.significance import EXACT, apart, mann_whitney
+from rosetta.compare import apart, compare
 from rosetta.errors import RosettaError
 from rosetta.figures import Sample
 from rosetta.kinds import KINDS
@@ -56,9 +55,8 @@ def steady(*epochs: float) -> list[Record]:
         ([10.0, 10.1, 10.2], [9.0, 9.1, 9.2], None),
         ([10.0, 10.1, 12.0], [11.9, 12.1, 12.2], None),
         ([12.0, 12.1], [10.0, 10.1], "better"),
-        # enough runs: the test, and the factor of the medians
-        ([10, 10.1, 10.2, 10.3, 10.4], [11.4, 11.5, 11.6, 11.7, 11.8], "worse"),
-        ([10, 10.1, 10.2, 10.3, 10.4], [10.5, 10.6, 10.7, 10.8, 10.9], None),  # surely slower, but not by the factor
+        ([10, 10.1, 10.2, 10.3, 10.4], [11.5, 11.6, 11.7, 11.8, 11.9], "worse"),
+        ([10, 10.1, 10.2, 10.3, 10.4], [10.5, 10.6, 10.7, 10.8, 10.9], None),  # slower, but not by the factor
         ([10, 12, 14, 16, 18], [11, 13, 15, 17, 30], None),
     ],
 )
@@ -80,8 +78,9 @@ def test_epochs_after_the_first_are_samples():
     "before, after, expected",
     [
         ([0.7747], [0.7712], None),
-        ([0.7747], [0.74], "worse"),  # 10,000 images: standard error 0.4 points
-        ([0.7747], [0.81], "better"),
+        ([0.7747], [0.74], None),  # single runs: ranges of 3 standard errors lie the factor apart, of 0.4 points each
+        ([0.7747], [0.72], "worse"),
+        ([0.7747], [0.83], "better"),
         ([0.77, 0.774, 0.78], [0.73, 0.734, 0.738], "worse"),
         ([0.70, 0.77, 0.78], [0.71, 0.73, 0.74], None),  # seeds scatter that much
         ([1.0], [1.0], None),
@@ -93,7 +92,7 @@ def test_accuracy_by_its_error(before, after, expected):
 
 def test_accuracy_of_single_runs_on_few_images_is_noise():
     few = make().params | {"N_TEST": 100}
-    assert changed(accuracies(0.77, params=few), accuracies(0.70, params=few)) == {}
+    assert changed(accuracies(0.77, params=few), accuracies(0.65, params=few)) == {}
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
@@ -118,9 +117,9 @@ def test_the_line_says_how_sure_it_is():
     (change,) = compare(times(10), times(20)).changes
     assert (change.before, change.after, change.why) == ("10.0 s", "20.0 s", "2.00 times; n = 1: more than 1.30 times")
     (change,) = compare(accuracies(0.8), accuracies(0.7)).changes
-    assert "n = 1" in change.why and "seeds scatter more" in change.why
+    assert change.why.startswith("error 1.50 times; ranges 1.3")
     (change,) = compare(times(1, 1, 1, 1, 1), times(2, 2, 2, 2, 2)).changes
-    assert change.why == "2.00 times; p = 0.008" and change.before == "1.0 s (1.0 - 1.0, n = 5)"
+    assert change.why == "2.00 times; ranges 2.00 times apart" and change.before == "1.0 s (1.0 - 1.0, n = 5)"
 
 
 def test_rows_that_come_go_break_and_are_mended():
@@ -173,36 +172,6 @@ def test_the_newest_experiment_of_each_side_counts():
     assert changed(times(10), after) == {"train": "worse"}
 
 
-def test_p_values_are_those_of_counting_all_orderings():
-    chance = Random(4)
-    for _ in range(40):
-        first = [chance.random() for _ in range(chance.randint(1, 5))]
-        second = [chance.random() + 0.3 for _ in range(chance.randint(1, 5))]
-        u = least_u(first, second)
-        pooled = [*first, *second]
-        splits = [set(chosen) for chosen in combinations(range(len(pooled)), len(first))]
-        extreme = sum(
-            least_u([pooled[i] for i in chosen], [x for i, x in enumerate(pooled) if i not in chosen]) <= u
-            for chosen in splits
-        )
-        assert mann_whitney(first, second) == pytest.approx(extreme / len(splits))
-
-
-def least_u(first, second) -> int:
-    greater = sum(x > y for x in first for y in second)
-    return min(greater, len(first) * len(second) - greater)
-
-
-def test_approximation_for_large_samples_is_near(monkeypatch):
-    chance = Random(1)
-    first, second = ([chance.gauss(mean, 1) for _ in range(20)] for mean in (0, 0.2))
-    assert len(first) * len(second) <= EXACT
-    exact = mann_whitney(first, second)
-    assert 0.02 < exact < 0.9
-    monkeypatch.setattr("rosetta.compare.significance.EXACT", 0)
-    assert mann_whitney(first, second) == pytest.approx(exact, rel=0.1, abs=0.001)
-
-
 def test_noise_seldom_counts():
     """Two samples of the same distribution, 10 % wide: of 600 comparisons few are beyond noise."""
     chance = Random(7)
@@ -235,37 +204,16 @@ def test_folders_and_exit_codes(inside, tmp_path):
 def test_revision_is_read_as_it_was(tmp_path, monkeypatch, record):
     git = ["git", "-C", str(tmp_path), "-c", "user.name=x", "-c", "user.email=x@example.org"]
     for name, path in (("ROOT", tmp_path), ("RESULTS", tmp_path / "results"), ("GIT", git)):
-        monkeypatch.setattr(sources, name, path)
+        monkeypatch.setattr(comparing, name, path)
     file = records.write(record, tmp_path / "results")
     for command in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "x"], ["tag", "first"]):
         subprocess.run([*git, *command], check=True)
     file.unlink()
-    read = sources.read("first")
+    title, read = comparing.read("first")
     commit = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout
-    assert read.title == f"first ({commit[:7]})" and read.records == [record]
+    assert title == f"first ({commit[:7]})" and read == [record]
     with pytest.raises(RosettaError, match="second is neither a folder nor a git revision"):
-        sources.read("second")
-
-
-def test_revisions(standin):
-    git = ["git", "-C", str(standin.root), "-c", "user.name=x", "-c", "user.email=x@example.org"]
-    for seconds in (10, 20):
-        write(standin.root / "results", *times(seconds))
-        for command in (["init", "-q"], ["add", "-A"], ["commit", "-qm", str(seconds)]):
-            subprocess.run([*git, *command], check=True)
-    done = standin.call("compare", "HEAD~1", "HEAD", own_python=False)
-    assert done.returncode == 1 and "from HEAD~1 (" in done.stdout and "1 worse" in done.stdout
-    assert standin.call("compare", "HEAD", "results", own_python=False).returncode == 0
-
-
-def test_records_of_an_older_schema_are_one_line(standin):
-    file = records.write(make(), standin.root / "results")
-    file.write_text(file.read_text().replace('"schema": 2', '"schema": 1'))
-    git = ["git", "-C", str(standin.root), "-c", "user.name=x", "-c", "user.email=x@example.org"]
-    for command in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "x"]):
-        subprocess.run([*git, *command], check=True)
-    done = standin.call("compare", "HEAD", "results", own_python=False)
-    assert done.returncode == 2 and "are of an older schema than 2: name a later revision" in one_line(done.stderr)
+        comparing.read("second")
 
 
 @pytest.mark.parametrize(
@@ -305,4 +253,4 @@ def test_a_batch_tells_what_changed_since_the_earlier_records(standin):
     assert not any("train" in line for line in again)
     slow = run(2)
     assert slow[0] == "changed beyond noise since the earlier records of this machine:"
-    assert any(line.startswith("  good worse: train 1.0 s -> 4.0 s (") for line in slow)
+    assert any(re.match(r"worse  good  train +1\.0 s +4\.0 s  ", line) for line in slow)

@@ -16,7 +16,7 @@ import pytest
 import common.record
 from common.data import loaded
 from rosetta import catalog, plan, records
-from rosetta.compare.comparison import WORSE, compare
+from rosetta.compare import WORSE, compare
 from rosetta.figures import Table
 from rosetta.paths import ROOT
 from rosetta.records import Record

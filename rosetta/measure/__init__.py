@@ -1,6 +1,5 @@
 """``run_all.py measure`` and ``sweep``: how fast rows and this machine are.
 
-scripts makes a script of a notebook's cells, some of them replaced; process runs one, and inside is what runs in it. turns lets
-calls take turns. rows measures row after row; keep writes points, of rows as of a machine. cells, tables
-and sweep_tables show them.
+rows chooses what to measure and keeps it; scripts makes a script of a notebook's cells and runs it, and inside is what runs there.
+commands measures loops, phases and this machine, protocols the points of published benchmarks. tables and pictures show them.
 """

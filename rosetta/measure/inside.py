@@ -1,6 +1,7 @@
-"""What runs in a framework's own process: ``python inside.py epochs|passes|repeats|phases SCRIPT [JSON]``. Python 3.6, standard library alone.
+"""What runs in a framework's own process: ``python inside.py epochs|passes|repeats|phases SCRIPT JSON``. Python 3.6.
 
-Lines for whoever started it go to standard output and begin with MARK; what the script prints itself is in between.
+Lines for whoever started it go to standard output and begin with MARK; what the script prints itself is in between. The first one
+has the versions of the frameworks. JSON: the options, among them ``modules``, whose versions are asked for where they are loaded.
 """
 
 import json
@@ -17,8 +18,16 @@ def tell(facts):
     sys.stdout.flush()
 
 
+def tell_versions(modules):
+    """Tell what the script has imported by now: it is about to compute."""
+    from common.versions import versions
+
+    loaded = versions(*[sys.modules[name] for name in modules if name in sys.modules])
+    tell({"versions": {name: version for name, version in loaded.items() if version != "unknown"}})
+
+
 def wait():
-    """Until a line comes. No line any more: nobody wants the rest."""
+    """Wait for a line. No line any more: nobody wants the rest."""
     if not sys.stdin.readline():
         os._exit(0)
 
@@ -30,7 +39,7 @@ def epochs(script, options):
     made, noted = EpochLog.__init__, EpochLog.epoch
 
     def start(log, epochs):
-        tell({"ready": True})
+        tell_versions(options["modules"])
         wait()
         made(log, epochs)
 
@@ -53,7 +62,7 @@ def passes(script, options):
 
     PassLog.latency = lambda log, call: None
     predict = runpy.run_path(script, run_name="__main__")["predict"]
-    tell({"ready": True})
+    tell_versions(options["modules"])
     while True:
         wait()
         started = time.perf_counter()
@@ -68,7 +77,7 @@ def repeats(script, options):
     made, noted = StepLog.__init__, StepLog.done
 
     def start(log, repeats):
-        tell({"ready": True})
+        tell_versions(options["modules"])
         wait()
         made(log, repeats)
 
@@ -90,16 +99,16 @@ def phases(script, options):
     ``options["phases"]``, which return the loss, and ``value(loss)``, which makes a number of it when the device has finished.
     """
     left = runpy.run_path(script, run_name="__main__")
+    tell_versions(options["modules"])
     for size in options["batch_sizes"]:
         batch = left["place"](size)
         for name in options["phases"]:  # compile, tune, warm up
             _timed(left, left[name], batch, options["warm_up"])
-        found = {name: [] for name in options["phases"]}
+        seconds, losses = {name: [] for name in options["phases"]}, {}
         for _ in range(options["repeats"]):  # the phases by turns: a machine's mood is shared by all
             for name in options["phases"]:
-                found[name].append(_timed(left, left[name], batch, options["steps"]))
-        seconds = {name: [one[0] for one in repeats] for name, repeats in found.items()}
-        losses = {name: repeats[-1][1] for name, repeats in found.items()}
+                took, losses[name] = _timed(left, left[name], batch, options["steps"])
+                seconds[name].append(took)
         tell({"batch_size": size, "seconds": seconds, "loss": losses})
 
 

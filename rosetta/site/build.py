@@ -16,10 +16,7 @@ from rosetta import records
 from rosetta.catalog import Catalog
 from rosetta.errors import RosettaError
 from rosetta.figures import Cell
-from rosetta.measure.benchmarks import page as benchmarks
-from rosetta.measure.benchmarks import scaling
-from rosetta.measure.tables import PAGE as SPEED
-from rosetta.measure.tables import Tables
+from rosetta.measure import protocols, tables
 from rosetta.paths import ENVIRONMENTS, GIT, RESULTS, ROOT
 from rosetta.records import Record
 from rosetta.site import addresses, pages
@@ -27,6 +24,7 @@ from rosetta.site.pages import Pages, TaskContent
 from rosetta.verify import conformance
 
 ASSETS = Path(__file__).resolve().parent / "assets"
+SCALING = RESULTS / "scaling.md"  # by studies/scaling.py
 MARK = ".rosetta-site"  # in a folder that holds a site, so that no other folder is ever emptied
 
 
@@ -60,11 +58,9 @@ def write(out: Path, folder: Path, repository: str | None, branch: str | None = 
             for file in [*sorted((ROOT / "docs").glob("*.md")), ENVIRONMENTS / "README.md"]
             if file.is_file() and file != ROOT / "docs" / "README.md"  # the pages' index
         ]
-        measured = {
-            SPEED: Tables(catalog, every, folder).text(),
-            benchmarks.PAGE: benchmarks.text(catalog, every, folder),
-            scaling.PAGE: scaling.text(catalog, every),
-        }
+        measured = {module.PAGE: module.text(catalog, every, folder) for module in (tables, protocols)}
+        if SCALING.is_file():
+            measured[SCALING.name] = SCALING.read_text(encoding="utf-8")
         documents += [_document(site, RESULTS / name, text) for name, text in measured.items()]
         site.write(addresses.INDEX, "index.html", pages.NAME, "Tasks", contents=contents, documents=documents)
     return out / addresses.INDEX

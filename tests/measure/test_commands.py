@@ -1,9 +1,17 @@
-"""Every measurement on a notebook of a few lines: what it shows, keeps, and keeps of what was there."""
+"""Every measurement on a notebook of a few lines: what it shows and keeps; and the arithmetic that a task declares."""
 
+import importlib
+import math
+import platform
+from types import SimpleNamespace
+
+import numpy as np
 import pytest
+from rosetta.verify.probes import Reference
 
-from rosetta import files
-from rosetta.measure.keep import Measured
+from rosetta import catalog, files
+from rosetta.measure import commands
+from rosetta.measure.rows import MachineSession
 from tests.measure.toy import Toy
 from tests.standin import one_line
 
@@ -22,7 +30,7 @@ def good(done) -> str:
 def test_fastest(toy):
     shown = good(toy.measure("measure", "fastest", "--steps", "5", "--epochs", "3"))
     assert "bare: not written: there is no programs/fastest/bare.py" in shown
-    record = toy.record("fastest-synthetic")
+    (record,) = toy.sessions("fastest-synthetic")
     assert [(point.at["program"], point.unit, len(point.values)) for point in record.points] == [
         ("notebook", "s", 2),
         ("notebook", "loss", 2),
@@ -31,25 +39,27 @@ def test_fastest(toy):
     ]
     assert record.points[1].values == record.points[3].values and record.points[0].at["steps"] == 5
     assert record.preset == "fastest" and record.params["N_TRAIN"] == 20 and record.status == "ok"
+    assert record.versions == {"python": platform.python_version(), "numpy": np.__version__}
     assert "| toy SYNTHETIC |" in (toy.out / "speed.md").read_text()
     assert toy.measure("measure", "fastest", "bare").returncode == 1
 
 
-def test_settings(toy):
-    good(toy.measure("measure", "settings", "toy", "--set", "A=1", "--set", "HOME=", "--steps", "2", "--epochs", "2"))
-    assert toy.record("settings,a=1,home=-synthetic").changed == {"A": "1", "HOME": ""}
-    wrong = toy.measure("measure", "settings", "--set", "A")
-    assert wrong.returncode == 2 and "--set takes NAME=VALUE, not A" in one_line(wrong.stderr)
-
-
-def test_sweep_again_replaces_points_of_the_same_place(toy):
+def test_sweep_again_is_a_session_of_its_own(toy):
     good(toy.measure("sweep", "toy", "--threads", "1", "--steps", "3", "--repeats", "2"))
-    first = toy.record("sweep-synthetic").points
-    assert len(first) == 2 * 3 * 2 and first[0].at == {"threads": 1, "BATCHSIZE": 2, "phase": "forward", "steps": 3}
+    (first,) = toy.sessions("sweep-synthetic")
+    at = {"threads": 1, "BATCHSIZE": 2, "phase": "forward", "steps": 3}
+    assert len(first.points) == 2 * 3 * 2 and first.points[0].at == at and first.versions["numpy"] == np.__version__
     good(toy.measure("sweep", "toy", "--threads", "1", "--axis", "BATCHSIZE=4,8", "--steps", "2", "--repeats", "1"))
-    points = toy.record("sweep-synthetic").points
-    assert sorted({(point.at["BATCHSIZE"], point.at["steps"]) for point in points}) == [(2, 3), (4, 2), (8, 2)]
-    assert [point for point in points if point.at["BATCHSIZE"] == 2] == first[:6]
+    again, second = toy.sessions("sweep-synthetic")
+    assert again == first and {point.at["BATCHSIZE"] for point in second.points} == {4, 8}
+    page = (toy.out / "speed.md").read_text()
+    assert all(f"| toy SYNTHETIC | 1 | {size} |" in page for size in (2, 4, 8)), (
+        "sessions are joined when they are read"
+    )
+    assert f"Versions: numpy {np.__version__}, python {platform.python_version()}." in page
+
+
+def test_sweep_refuses_what_is_no_axis_or_number(toy):
     unnamed = toy.measure("sweep", "--axis", "BATCH=4")
     assert unnamed.returncode == 2 and "unknown parameter in slope: BATCH" in one_line(unnamed.stderr)
     for option in ("1,x", "0"):
@@ -57,44 +67,37 @@ def test_sweep_again_replaces_points_of_the_same_place(toy):
         assert wrong.returncode == 2 and "--threads takes whole numbers above 0" in one_line(wrong.stderr)
 
 
-@pytest.mark.long
-def test_startup(toy):
-    good(toy.measure("run", "toy", "--preset", "smoke"))  # a record to make up others from
-    shown = good(toy.measure("measure", "startup", "toy", "--repeats", "2"))
-    assert "report of 1,000 records" in shown
-    points = {point.at["part"]: point.values for point in toy.record("startup-synthetic").points}
-    assert list(points) == ["start", "import", "data", "build", "first step", "second step"]
-    assert all(len(values) == 2 for values in points.values())
-
-
-@pytest.mark.long
-def test_overhead(toy):
-    shown = good(toy.measure("measure", "overhead", "toy", "--repeats", "1", "--synthetic"))
-    script, runner = toy.record("overhead-synthetic").points
-    assert script.values[0] > 0 and runner.values[0] > 0 and "toy" in shown
-    assert not (toy.out / "box" / "slope" / "smoke-synthetic").exists(), "runs of a measurement are no results"
-
-
-def test_lessons(toy):
-    good(toy.measure("measure", "lessons", "--seeds", "2"))
-    points = {(point.at["lesson"], point.unit): point.values for point in toy.record("lessons-synthetic").points}
-    assert points["no steps", "accuracy"] == [0.0, 0.0] and points["as it is", "accuracy"][0] > 0
-    assert len(points["sums", "s"]) == len(points["as it is", "s"]) == 3
-    wrong = toy.measure("measure", "lessons", "bare")
-    assert wrong.returncode == 2 and "slope/toy" in one_line(wrong.stderr)
-
-
-def test_floor_and_loading(toy):
+def test_floor(toy):
     shown = good(toy.call("measure", "floor", "--size", "64", "--repeats", "2"))
     assert "slope: 0.0 GFLOP a step of 4" in shown
-    kept = files.load(Measured, toy.out / "box" / "measured" / "floor.json")
-    assert kept.points[0].unit == "FLOP/s" and len(kept.points[0].values) == 2
-    assert "no task has data to load" in one_line(toy.call("measure", "loading").stderr)
+    (file,) = toy.out.glob("box/measured/floor.*.json")
+    kept = files.load(MachineSession, file)
+    assert kept.points[0].unit == "FLOP/s" and len(kept.points[0].values) == 2 and "numpy" in kept.versions
 
 
-@pytest.mark.long
-def test_cluster(toy):
-    shown = good(toy.call("measure", "cluster", "--workers", "2", "--runs", "2", "--seconds", "0.1"))
-    assert "efficiency" in shown
-    (point,) = files.load(Measured, toy.out / "box" / "measured" / "cluster.json").points
-    assert point.at == {"workers": 2, "runs": 2, "seconds": 0.1}
+COUNTED = [task for task in catalog.load().tasks.values() if hasattr(task.params, "MULTIPLY_ADDS")]
+
+
+@pytest.mark.parametrize("task", COUNTED, ids=lambda task: task.key)
+def test_multiply_adds_are_the_references(task, monkeypatch):
+    """All of them are matrix products there."""
+    real, counts = np.matmul, []
+
+    def counted(a, b):
+        product = real(a, b)
+        counts.append(math.prod(product.shape) * a.shape[-1])
+        return product
+
+    monkeypatch.setattr(np, "matmul", counted)
+    loader = importlib.import_module(f"common.data.{task.data}")
+    _, _, x, _ = loader.load(n_train=1, n_test=1, synthetic=True)
+    network = Reference(task, next(iter(getattr(task.params, "FLAVOURS", [None])))).network
+    network.probabilities(network.initial_weights(seed=0), x)
+    assert sum(counts) == task.params.MULTIPLY_ADDS["forward"]
+    assert task.flop({"BATCHSIZE": 64}) == 6 * 64 * sum(counts)
+
+
+def test_speed_is_the_arithmetic_over_the_time(monkeypatch):
+    ticks = iter((3.0, 3.5))
+    monkeypatch.setattr(commands, "time", SimpleNamespace(perf_counter=lambda: next(ticks)))
+    assert commands.matrix_product(10) == 2 * 10**3 / 0.5

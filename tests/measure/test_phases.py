@@ -4,23 +4,23 @@ import os
 from itertools import chain
 
 import pytest
-from rosetta.measure.options import RowOptions
 
 from rosetta.catalog import Row
 from rosetta.errors import RosettaError, Unavailable
 from rosetta.kinds.kind import BATCH
-from rosetta.measure import sweep
+from rosetta.measure.commands import Grid, time_phases
 from rosetta.measure.rows import Measuring
 from rosetta.measure.scripts import program
-from rosetta.measure.sweep import PHASES, Grid
+from rosetta.measure.tables import PHASES
 from rosetta.records import Point
 from rosetta.run import devices
 from rosetta.run.workers import Workers
+from rosetta.where import Where
 
-MEASURING = Measuring(RowOptions(gpus="none", synthetic=not os.environ.get("ROSETTA_DATA")), "sweep")
+MEASURING = Measuring(Where(gpus="none", synthetic=not os.environ.get("ROSETTA_DATA")), "sweep", "phases")
 # Their program is that of their framework's plain row, with nothing that depends on the variant here
 LEFT_OUT = ("pytorch[compiled]", "pytorch[graphs]", "pytorch[tf32]", "pytorch[torch1]", "flax[scan]")
-ROWS = [row for row in MEASURING.rows if program(sweep.WHAT, row).is_file() and row.name not in LEFT_OUT]
+ROWS = [row for row in MEASURING.rows if program("phases", row).is_file() and row.name not in LEFT_OUT]
 PROTOCOL = Grid([8, 12], {}, steps=1, repeats=2)
 
 
@@ -33,9 +33,10 @@ def measured(request) -> dict[str, list[Point] | RosettaError]:
         task = MEASURING.catalog.task(row.task)
         plan = MEASURING.plan(row, task.kind.short(task.constants(), steps=1, turns=1) | {"LR": 0.05})
         plan.parameters.update(task.without_chance)
+        record = MEASURING.record(plan, "sweep", {})
         with workers.share() as slot:
             try:
-                return row.full_name, list(chain(*sweep.parts(MEASURING, plan, slot, PROTOCOL, {})))
+                return row.full_name, list(chain(*time_phases(MEASURING, plan, record, slot, PROTOCOL, {})))
             except RosettaError as error:
                 return row.full_name, error
 

@@ -8,7 +8,6 @@ import pytest
 from rosetta import catalog
 from rosetta.catalog import Row
 from rosetta.measure import scripts
-from rosetta.measure.pairs import FASTEST
 from rosetta.run import devices
 from rosetta.run.kernels import Kernels
 from rosetta.run.workers import Workers
@@ -19,7 +18,7 @@ from rosetta.verify.train import BATCH, Size
 from tests.verify.copies import Copy, copied
 
 KNOWN = catalog.load()
-ROWS = [row for row in KNOWN.rows() if KNOWN.kind(row).turns and scripts.program(FASTEST, row).is_file()]
+ROWS = [row for row in KNOWN.rows() if KNOWN.kind(row).turns and scripts.program("fastest", row).is_file()]
 # Their programs are those of other rows here, with nothing that depends on the variant
 LEFT_OUT = (
     "pytorch[compiled]",
@@ -57,7 +56,7 @@ REAL = bool(os.environ.get("ROSETTA_DATA"))
 
 def rewritten(row: Row, on_a_gpu: bool, folder: Path) -> Copy:
     """The row's notebook with its program's cells."""
-    change = scripts.changes(scripts.program(FASTEST, row), KNOWN.kind(row).names)
+    change = scripts.changes(scripts.program("fastest", row), KNOWN.kind(row).names)
     code = scripts.changed(scripts.cells(row.notebook), change)
     if on_a_gpu:
         code = scripts.edited(code, ON_A_GPU[row.full_name])

@@ -1,11 +1,22 @@
-"""Scripts made of a notebook's cells."""
+"""Scripts made of a notebook's cells, and what runs in a framework's own process; the scripts here need no framework."""
 
+import json
+import platform
+import sys
+import textwrap
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import psutil
 import pytest
 
 from rosetta import catalog
 from rosetta.errors import RosettaError, Unavailable
-from rosetta.measure import scripts
-from rosetta.measure.scripts import Changes
+from rosetta.measure import commands, inside, scripts
+from rosetta.measure.scripts import Changes, Process, Script
+from rosetta.run import devices
 
 KNOWN = catalog.load()
 ROWS = KNOWN.rows()
@@ -69,3 +80,188 @@ def test_every_program_is_of_a_framework(file):
 def test_a_program_of_any_task_names_none(file):
     names = {task.data for task in KNOWN.tasks.values() if task.data} | set(KNOWN.tasks)
     assert not [name for name in names if name in file.read_text()]
+
+
+TRAINING = """
+    import sys, threading, time
+    from common.record import EpochLog
+
+    def note(word):
+        with open({file!r}, "a") as stream:
+            stream.write({name!r} + " " + word + "\\n")
+
+    def busy():
+        while True:
+            time.sleep(0.005)
+            note("busy")
+
+    threading.Thread(target=busy, daemon=True).start()
+    log = EpochLog(3)
+    for epoch in range(3):
+        note("begins")
+        time.sleep({seconds})
+        note("ends")
+        log.epoch(1.0 / (epoch + 1))
+"""
+
+
+@pytest.fixture
+def slot() -> devices.Slot:
+    return devices.timed(gpus="none", threads=1)[0]
+
+
+def script(folder: Path, name: str, code: str, **values) -> Script:
+    file = folder / f"{name}.py"
+    file.write_text(textwrap.dedent(code).format(name=name, file=str(folder / "notes"), **values))
+    return Script(file, Path(sys.executable), {"PYTHONDONTWRITEBYTECODE": "1"}, folder)
+
+
+def test_a_time_without_a_result_is_none(tmp_path, slot):
+    of_nothing = script(
+        tmp_path, "nothing", "from rosetta.measure import inside; inside.tell({{'seconds': 1, 'loss': float('nan')}})"
+    )
+    refused = pytest.raises(RosettaError, match="it has computed NaN, so its time means nothing")
+    with Process(of_nothing, slot, "epochs", {}) as process, refused:
+        list(process.messages())
+
+
+def test_one_trains_while_the_other_stands_still(tmp_path, slot):
+    both = script(tmp_path, "a", TRAINING, seconds=0.05), script(tmp_path, "b", TRAINING, seconds=1.0)
+    (_, *first), (_, *second) = commands.alternate(both, "epochs", slot, 3, [])
+    assert [epoch["loss"] for epoch in first] == [epoch["loss"] for epoch in second] == [1.0, 0.5, pytest.approx(1 / 3)]
+    assert all(0.05 <= epoch["seconds"] < 0.9 for epoch in first), "what the other takes is not counted"
+    assert all(epoch["seconds"] >= 1.0 for epoch in second)
+    notes = [line.split() for line in (tmp_path / "notes").read_text().splitlines()]
+    turns = [name for name, word in notes if word == "begins"]
+    assert turns == ["a", "b", "b", "a", "a", "b"]
+    inside = None
+    for name, word in notes:
+        if word == "begins":
+            inside = name
+        elif word == "ends":
+            inside = None
+        else:  # a thread of the other's is stopped as well
+            assert inside in (None, name)
+
+
+def test_what_fails_is_told_and_nothing_is_left(tmp_path, slot):
+    both = script(tmp_path, "a", TRAINING, seconds=0.01), script(tmp_path, "b", "raise ValueError('no such layer')")
+    with pytest.raises(RosettaError, match="its process failed: ValueError: no such layer"):
+        commands.alternate(both, "epochs", slot, 3, [])
+    short = script(tmp_path, "c", "print('done')")
+    with pytest.raises(RosettaError, match="the script ended before its turns did"):
+        commands.alternate((short, short), "epochs", slot, 3, [])
+    assert not [child for child in psutil.Process().children() if str(tmp_path) in " ".join(child.cmdline())]
+
+
+def test_variables_that_are_empty_are_taken_away(tmp_path, slot, monkeypatch):
+    monkeypatch.setenv("MALLOC_TRIM_THRESHOLD_", "1")
+    own = {"MALLOC_TRIM_THRESHOLD_": "", "A": "1"}
+    variables = Script(tmp_path / "x.py", Path(sys.executable), own, tmp_path).environment(slot)
+    assert "MALLOC_TRIM_THRESHOLD_" not in variables
+    assert (variables["A"], variables["OMP_NUM_THREADS"], variables["CUDA_VISIBLE_DEVICES"]) == ("1", "1", "-1")
+
+
+VERSIONS = {"python": platform.python_version(), "numpy": np.__version__}
+SCRIPT = """
+calls = []
+def place(n): calls.append(n); return n, n
+def forward(x, y): calls.append("forward"); return x
+def step(x, y): calls.append("step"); return x + 0.5
+def value(loss): calls.append("value"); return str(loss)
+"""
+
+
+PASSES = """
+import numpy as np
+from common.passes import PassLog
+outputs = np.zeros((2, 3), np.float32)
+def predict():
+    outputs[:] += 1
+    return outputs
+log = PassLog()
+for _ in range(2):
+    log.done(predict())
+log.latency(predict)
+"""
+
+
+@pytest.fixture
+def told(capsys):
+    """The facts that were told since the last time."""
+
+    def read():
+        lines = capsys.readouterr().out.splitlines()
+        return [json.loads(line[len(inside.MARK) :]) for line in lines if line.startswith(inside.MARK)]
+
+    return read
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """Each look at it is a second later than the one before."""
+    ticks = iter(range(1000))
+    monkeypatch.setattr(inside, "time", SimpleNamespace(perf_counter=lambda: float(next(ticks))))
+
+
+def test_phases_take_turns_after_a_warm_up(tmp_path, monkeypatch, told, clock):
+    script, left = tmp_path / "script.py", []
+    script.write_text(SCRIPT)
+    run_path = inside.runpy.run_path
+    monkeypatch.setattr(inside.runpy, "run_path", lambda *each, **more: left.append(run_path(*each, **more)) or left[0])
+    options = {
+        "modules": ["numpy", "nothing"],
+        "batch_sizes": [8, 2],
+        "phases": ["forward", "step"],
+        "warm_up": 3,
+        "repeats": 2,
+        "steps": 4,
+    }
+    inside.phases(str(script), options)
+    seconds = {"forward": [0.25, 0.25], "step": [0.25, 0.25]}  # a tick for four steps
+    assert told() == [
+        {"versions": VERSIONS},
+        {"batch_size": 8, "seconds": seconds, "loss": {"forward": 8.0, "step": 8.5}},
+        {"batch_size": 2, "seconds": seconds, "loss": {"forward": 2.0, "step": 2.5}},
+    ]
+    timed = [[name] * times + ["value"] for times in (3, 4, 4) for name in ("forward", "step")]
+    assert left[0]["calls"] == [call for size in (8, 2) for call in [size, *sum(timed, [])]]
+
+
+def test_passes_wait_for_their_turns(tmp_path, monkeypatch, told, clock):
+    from common.passes import PassLog
+
+    script, waits = tmp_path / "script.py", []
+    script.write_text(PASSES)
+    monkeypatch.setattr(PassLog, "latency", PassLog.latency)  # it is the test's again afterwards
+
+    def wait():
+        waits.append(told())
+        if len(waits) == 3:
+            raise EOFError
+
+    monkeypatch.setattr(inside, "wait", wait)
+    with pytest.raises(EOFError):
+        inside.passes(str(script), {"modules": []})
+    assert waits[0] == [{"versions": VERSIONS}], "the script's own passes are not told, and a single input is not timed"
+    assert waits[1:] == [[{"seconds": 1.0, "mean output": mean}] for mean in (3.0, 4.0)]
+
+
+def test_process_has_its_own_variables_folder_and_processors(tmp_path, slot):
+    code = """
+        import os
+        from rosetta.measure import inside
+        inside.tell({{"folder": os.getcwd(), "own": os.environ["A"], "processors": sorted(os.sched_getaffinity(0))}})
+    """
+    told = replace(script(tmp_path, "a", code), variables={"A": "1"})
+    with Process(told, replace(slot, processors=(0,)), "epochs", {}) as process:
+        assert list(process.messages()) == [{"folder": str(tmp_path), "own": "1", "processors": [0]}]
+
+
+def test_nobody_wants_the_rest(monkeypatch):
+    ended = []
+    monkeypatch.setattr(inside.os, "_exit", ended.append)
+    for line, codes in (("\n", []), ("", [0])):
+        monkeypatch.setattr(inside.sys, "stdin", SimpleNamespace(readline=lambda line=line: line))
+        inside.wait()
+        assert ended == codes

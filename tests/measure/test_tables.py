@@ -5,11 +5,10 @@ from unittest.mock import MagicMock
 
 import pytest
 
-from rosetta import catalog, files, markdown
+from rosetta import catalog, markdown, records
 from rosetta.errors import RosettaError
 from rosetta.kinds.kind import BATCH
-from rosetta.measure import cells, keep, lessons, scripts, sweep
-from rosetta.measure.tables import Tables
+from rosetta.measure import commands, rows, scripts, tables
 from rosetta.records import Dataset, Notebook, Point, Record
 from rosetta.run import devices
 
@@ -50,95 +49,121 @@ def pair(what: str) -> list[Point]:
 def swept(threads: int, step: float, size: int = SIZE) -> list[Point]:
     seconds = {"forward": [0.05, 0.05], "backward": [0.15, 0.17], "step": [step, step]}
     message = {"batch_size": size, "seconds": seconds, "loss": dict.fromkeys(seconds, 2.3)}
-    return sweep.points(threads, 100, {}, message)
+    return commands.points_of_phases(threads, 100, {}, message)
 
 
 def made(every: list[Record], results) -> dict[str, str]:
-    return {name: make() for name, make in Tables(KNOWN, every, results).blocks().items()}
+    return {name: make() for name, make in tables.by_name(KNOWN, every, results).items()}
 
 
 def test_pairs_come_in_the_catalogs_order_by_setting(tmp_path):
     first, second = ROWS
     every = [measured("fastest", pair("fastest"), second), measured("fastest", pair("fastest"), first)]
     every.append(measured("settings", pair("settings"), changed={"A": "1", "B": ""}, synthetic=True))
-    tables = made(every, tmp_path)
+    shown = made(every, tmp_path)
     line = "| 110.0 (100.0 - 120.0) | 100.0 (100.0 - 100.0) | 1.10 (1.00 - 1.20) |"
-    assert tables["fastest"].index(f"| {first.title} {line}") < tables["fastest"].index(f"| {second.title} {line}")
-    assert "3 epochs of 10 steps after a first that is not counted; 2026-01-02." in " ".join(tables["fastest"].split())
-    assert "`A=1` without `B`:" in tables["settings"] and f"| {first.title} SYNTHETIC {line}" in tables["settings"]
+    assert shown["fastest"].index(f"| {first.title} {line}") < shown["fastest"].index(f"| {second.title} {line}")
+    assert "3 epochs of 10 steps after a first that is not counted; 2026-01-02." in " ".join(shown["fastest"].split())
+    assert "`A=1` without `B`:" in shown["settings"] and f"| {first.title} SYNTHETIC {line}" in shown["settings"]
 
 
 def test_sweeps(tmp_path):
-    keep.machine("floor", MACHINE, [Point(at={"size": 8}, values=[1e12, 2e12], unit="FLOP/s")], tmp_path)
+    rows.write_machine("floor", MACHINE, [Point(at={"size": 8}, values=[1e12, 2e12], unit="FLOP/s")], tmp_path)
     every = [measured("sweep", swept(1, 0.2) + swept(2, 0.1) + swept(1, 0.2, 2 * SIZE))]
-    tables, title = made(every, tmp_path), ROWS[0].title
+    shown, title = made(every, tmp_path), ROWS[0].title
     phases = "50.0 ± 0.0 | 160.0 ± 14.1"
-    assert f"batch {SIZE}, 2 times 100 steps, mean ± standard deviation" in " ".join(tables["sweep"].split())
-    assert f"| {title} | {phases} | 200.0 ± 0.0 | {phases} | 100.0 ± 0.0 | 2.00 |" in tables["sweep"]
-    assert f"| {title} | 1 | {2 * SIZE} | {phases} | 200.0 ± 0.0 | {2 * SIZE / 0.2:.0f} | 2 x 100 |" in tables["points"]
-    assert tables["limits"].count("| 50% | 110% | -60% |") == 1
+    assert f"batch {SIZE}, 2 times 100 steps, mean ± standard deviation" in " ".join(shown["sweep"].split())
+    assert f"| {title} | {phases} | 200.0 ± 0.0 | {phases} | 100.0 ± 0.0 | 2.00 |" in shown["sweep"]
+    assert f"| {title} | 1 | {2 * SIZE} | {phases} | 200.0 ± 0.0 | {2 * SIZE / 0.2:.0f} | 2 x 100 |" in shown["points"]
+    assert shown["limits"].count("| 50% | 110% | -60% |") == 1
 
 
 def test_row_without_a_program_is_not_written(tmp_path, monkeypatch):
     first, second = ROWS
     monkeypatch.setattr(scripts, "PROGRAMS", tmp_path)
-    tables = made([measured("fastest", pair("fastest")), measured("sweep", swept(1, 0.2))], tmp_path)
+    shown = made([measured("fastest", pair("fastest")), measured("sweep", swept(1, 0.2))], tmp_path)
     for name in ("fastest", "sweep"):
-        table, sentence = tables[name].split("No program is written for: ")
+        table, sentence = shown[name].split("No program is written for: ")
         assert first.title in table and first.title not in sentence.split("; "), "what was measured stays"
         assert second.title in sentence and second.title not in table
-    assert "No program" not in tables["points"] + tables["limits"]
+    assert "No program" not in shown["points"] + shown["limits"]
 
 
-def test_starts_harness_lessons_and_machines(tmp_path):
-    seconds = zip(cells.PARTS, (1, 2, 3, 4, 5, 0.5))
-    parts = [Point(at={"part": part}, values=[value]) for part, value in seconds]
-    harness = [Point(at={"program": name}, values=[value]) for name, value in (("script", 1), ("run_all.py", 2.5))]
-    worth = [
-        Point(at={"lesson": "a"}, values=[0.3, 0.2], unit="accuracy"),
-        Point(at={"lesson": "b"}, values=[0.01]),
-    ]
-    every = [measured("startup", parts), measured("overhead", harness), measured("lessons", worth)]
-    keep.machine("startup", MACHINE, [Point(at={"command": "list"}, values=[0.5])], tmp_path)
-    keep.machine("loading", MACHINE, [Point(at={"data": "x"}, values=[0.25])], tmp_path)
-    keep.machine("cluster", MACHINE, [Point(at={"workers": 2, "runs": 4, "seconds": 30}, values=[61])], tmp_path)
-    tables = made(every, tmp_path)
-    assert "| 1.00 | 2.00 | 3.00 | 4.00 | 5.00 | 0.50 | 15.00 |" in tables["startup"]
-    assert "| list | 0.50 (0.50 - 0.50) |" in tables["startup"] and "; one run each." in tables["startup"]
-    assert "| 1.00 (1.00 - 1.00) | 2.50 (2.50 - 2.50) | 1.50 |" in tables["overhead"]
-    assert (
-        "| a | 30.00 %, 20.00 % |" in tables["lessons"] and "| b | 10.0 (10.0 - 10.0) ms a step |" in tables["lessons"]
-    )
-    assert "| x | 0.250 (0.250 - 0.250) |" in tables["loading"] and "| 2 | 4 | 30 | 61.0 |" in tables["cluster"]
-    (page,) = Tables(KNOWN, every, tmp_path).write()
-    assert "## Loading data" in page.read_text() and "## Threads" not in page.read_text()
+def test_sessions_are_joined_when_they_are_read(tmp_path):
+    """The newest point of a place counts; points of another notebook or of other versions do not."""
+
+    def session(day: int, step: float, threads: int = 1, version: str = "2", notebook: str = "a") -> Record:
+        record = measured("sweep", swept(threads, step))
+        record.started, record.session = datetime(2026, 1, day, tzinfo=UTC), f"202601{day:02}-000000"
+        record.versions, record.notebook.sha256 = {"python": "3", "x": version}, notebook
+        return record
+
+    joined = [session(4, 0.1), session(2, 0.3), session(3, 0.2, threads=2)]
+    superseded = [session(1, 9, threads=4, version="1"), session(1, 9, threads=8, notebook="b"), measured("sweep", [])]
+    (only,) = rows.measurements(joined + superseded)
+    steps = {
+        point.at["threads"]: point.values[0]
+        for point in only.points
+        if point.at["phase"] == "step" and point.unit == "s"
+    }
+    assert steps == {1: 0.1, 2: 0.2} and only.newest == joined[0] and len(only.sessions) == 3
+    shown = made(joined + superseded, tmp_path)["sweep"]
+    assert "; 2026-01-02 to 2026-01-04." in " ".join(shown.split()) and "Versions: x 2." in shown
+    for record in joined:
+        records.write(record, tmp_path)
+    assert len(records.read_all(tmp_path)) == 3, "a file each"
+
+
+def test_newest_matrix_product_of_the_same_system_counts(tmp_path):
+    def write(value: float, machine=MACHINE):
+        point = Point(at={"size": 8}, values=[value, value / 2], unit="FLOP/s")
+        return rows.write_machine("floor", machine, [point], tmp_path)
+
+    first = write(3e12)
+    first.write_text(first.read_text().replace('"measured": "20', '"measured": "19'))
+    first = first.rename(first.with_name("floor.json"))  # as it was named before
+    assert rows.matrix_product(MACHINE, tmp_path)[1].sample.high == 3e12
+    write(2e12)
+    write(9e12, MACHINE.model_copy(update={"os": "another"}))
+    session, point = rows.matrix_product(MACHINE, tmp_path)
+    assert point.sample.high == 2e12 and "numpy" in session.versions
+    first.write_text("{")
+    with pytest.raises(RosettaError, match="floor.json is not valid: .*; mend or delete it"):
+        rows.matrix_product(MACHINE, tmp_path)
+
+
+def test_records_without_versions_say_so(tmp_path):
+    first, second = measured("fastest", pair("fastest")), measured("fastest", pair("fastest"), ROWS[1])
+    assert "These records name no versions of frameworks." in made([first, second], tmp_path)["fastest"]
+    first.versions = {"python": "3", "numpy": "2", "x": "1.0"}
+    assert f"Versions: x 1.0. Not recorded of {second.title}." in made([first, second], tmp_path)["fastest"]
 
 
 def test_unknown_and_empty_blocks_are_told(tmp_path):
     block = "[//]: # ({})\nold\n[//]: # (end)"
-    tables = Tables(KNOWN, [], tmp_path).blocks()
-    with pytest.raises(RosettaError, match="there is no table nix; there are: fastest"):
-        markdown.fill(block.format("nix"), tables)
-    text = markdown.fill(block.format("fastest"), tables)
-    assert "Not measured yet." in text and "old" not in text and markdown.fill(text, tables) == text
+    known = tables.by_name(KNOWN, [], tmp_path)
+    with pytest.raises(RosettaError, match="there is no table nix; there are: points, fastest"):
+        markdown.fill(block.format("nix"), known)
+    text = markdown.fill(block.format("fastest"), known)
+    assert "Not measured yet." in text and "old" not in text and markdown.fill(text, known) == text
 
 
 def test_picture_of_a_sweep(tmp_path):
-    from rosetta.measure import plot  # here, because it brings matplotlib
+    from rosetta.measure import pictures  # here, because it brings matplotlib
 
     every = [measured("sweep", swept(1, 0.2) + swept(1, 0.4, 2 * SIZE), row) for row in ROWS]
-    (picture,) = plot.write(KNOWN, every, tmp_path)
+    (picture,) = pictures.draw_sweeps(KNOWN, every, tmp_path)
     text = picture.read_text()
     assert all(row.title in text for row in ROWS) and "forward + backward" in text
     assert f"({MACHINE.name}/measured/{picture.name})" in made(every, tmp_path)["points"]
 
 
 def test_panel_has_rates_with_the_spread_of_their_repeats():
-    from rosetta.measure import plot
+    from rosetta.measure import pictures
 
     drawn, axes = {}, MagicMock()
     points = [point for size in (8, 4) for point in swept(1, 0.2, size)]
-    plot._panel(axes, cells.timed(points), [1], plot.RATE[1])
+    pictures._panel(axes, tables.timed(points), [1], pictures.RATE[1])
     for sizes, rates, errors in (call.args for call in axes.errorbar.call_args_list):
         drawn[len(drawn)] = sizes, pytest.approx(rates), pytest.approx(errors, abs=1e-9)
     forward, backward, step = drawn.values()
@@ -150,15 +175,13 @@ def test_panel_has_rates_with_the_spread_of_their_repeats():
 def test_usual_threads(monkeypatch):
     for there, threads in ((1, [1]), (2, [1, 2]), (6, [1, 2, 4, 6]), (16, [1, 2, 4, 8, 16])):
         monkeypatch.setattr("rosetta.run.machine.processors", lambda there=there: list(range(there)))
-        assert sweep.usual_threads() == threads
+        assert rows.usual_threads() == threads
 
 
-LESSONS = [task for task in KNOWN.tasks.values() if (task.folder / "lessons.toml").is_file()]
-
-
-@pytest.mark.parametrize("task", LESSONS, ids=lambda task: task.key)
-def test_lessons_fit_their_notebooks(task):
-    written = files.load(lessons.TaskLessons, task.folder / "lessons.toml")
-    for row in KNOWN.select([f"{task.key}/{name}" for name in written.rows]):
-        for edits in (written.accuracy.lessons | written.time.lessons).values():
-            assert scripts.edited(scripts.cells(row.notebook), edits) != scripts.cells(row.notebook)
+def test_ratios_are_of_epochs_of_one_round():
+    points = [
+        Point(at={}, values=[0.1, 0.12, 0.11]),
+        Point(at={}, values=[2.3] * 3, unit="loss"),
+        Point(at={}, values=[0.1] * 3),
+    ]
+    assert tables.pair(points) == ["110.0 (100.0 - 120.0)", "100.0 (100.0 - 100.0)", "1.10 (1.00 - 1.20)"]

@@ -1,4 +1,4 @@
-"""A checkout with one row of a task that trains: a notebook of a few lines in NumPy, with its programs and lessons."""
+"""A checkout with one row of a task that trains: a notebook of a few lines in NumPy, with its programs."""
 
 import shutil
 import subprocess
@@ -63,17 +63,6 @@ full = {}
 quick = {}
 smoke = {}
 """,
-    "notebooks/slope/lessons.toml": """
-rows = ["toy"]
-[accuracy]
-parameters = { EPOCHS = 1 }
-[accuracy.lessons]
-"no steps" = [["train", "weight -= LR", "weight -= 0 * LR"]]
-[time]
-parameters = { EPOCHS = 2, N_TRAIN = 20 }
-[time.lessons]
-"sums" = [["optimizer", "np.mean", "np.sum"]]
-""",
     "common/params/slope.py": "EPOCHS, BATCHSIZE, LR, SEED, N_TRAIN, N_TEST = 2, 4, 0.1, 0, 40, 10\n"
     'MULTIPLY_ADDS = {"forward": 1}\n',
     "environments/toy/environment.toml": 'python = "{}.{}"\n'.format(*sys.version_info),
@@ -109,5 +98,6 @@ class Toy:
         """A measurement of rows."""
         return self.call(*arguments, f"--python=all={sys.executable}")
 
-    def record(self, column: str, row: str = "toy") -> Record:
-        return files.load(Record, self.out / "box" / "slope" / column / f"{row}.json")
+    def sessions(self, column: str) -> list[Record]:
+        """What was measured of the row ``toy``, a record a session, the oldest first."""
+        return [files.load(Record, file) for file in sorted(self.out.glob(f"box/slope/{column}/toy*.json"))]

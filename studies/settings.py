@@ -1,0 +1,50 @@
+"""What does an environment variable gain? Every notebook trains by turns with itself, once with the variables set.
+
+Run ``uv run python -m studies.settings --set OMP_NUM_THREADS=1 pytorch``; ``--set NAME=`` goes without a variable, and ``--out
+results`` renews the committed records, ``results/*/*/settings,*``. The answer is in docs/performance.md, *Settings*: the environments
+have set every variable that helped since.
+"""
+
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+
+import click
+
+from rosetta import lock
+from rosetta.cli import count, where
+from rosetta.measure import commands, scripts
+from rosetta.measure.rows import Measuring
+from rosetta.plan import Plan
+from rosetta.records import Point, Record
+from rosetta.where import Where, assignments
+
+
+@click.command()
+@where("names synthetic python out")
+@click.option("--set", "variables", multiple=True, required=True, metavar="NAME=VALUE", help="May be repeated.")
+@count("--steps", "Of an epoch.", default=50)
+@count("--epochs", "The first is not counted.", default=6, least=2)
+def main(where: Where, variables: tuple[str, ...], steps: int, epochs: int) -> None:
+    changed = assignments("--set", variables)
+
+    def measure() -> int:
+        bench = Measuring(where, "this study", "turns")
+
+        def work(planned: Plan, record: Record) -> Iterator[list[Point]]:
+            code = scripts.cells(planned.row.notebook)
+            with bench.scripts(planned, code, code) as (plain, other):
+                other = replace(other, variables=other.variables | changed)
+                programs = {"notebook": plain, "settings": other}
+                yield commands.by_turns(bench, planned, record, programs, epochs)
+
+        plans = commands.pairs_of_plans(bench, steps, epochs)
+        code = bench.each("settings", commands.PAIR_HEADING, plans, work, commands.pair_line, changed)
+        commands.write_tables(bench)
+        return code
+
+    sys.exit(lock.alone("studies.settings", measure, where.results))
+
+
+if __name__ == "__main__":
+    main()
