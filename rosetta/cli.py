@@ -102,12 +102,12 @@ def run(
     rows: Annotated[bool, typer.Option("--rows", help="With --plan: a line for each row.")] = False,
 ) -> None:
     """Run notebooks, one child process each, and write records and tables: those of the main task where nothing is named."""
-    from rosetta import files, running
-    from rosetta.batch.journal import Order
+    from rosetta import batch, files
+    from rosetta.journal import Order
 
     given = {"EPOCHS": epochs, "N_TRAIN": train_size, "N_TEST": test_size, "BATCHSIZE": batch_size, "SEED": seed}
     asked = {
-        "rows": running.row_names(names or [], task or [], all_tasks),
+        "rows": batch.row_names(names or [], task or [], all_tasks),
         "named": bool(names),
         "preset": preset,
         "overrides": {name: value for name, value in given.items() if value is not None} | constants(set_ or []),
@@ -124,16 +124,16 @@ def run(
         "jobs": jobs,
         "cluster": str(Path(cluster).absolute()) if cluster and cluster.endswith(".json") else cluster,
     }
-    if real not in (None, running.REAL):
-        raise RosettaError(f"--data takes {running.REAL}, not {real}; --data-dir names a folder")
+    if real not in (None, batch.REAL):
+        raise RosettaError(f"--data takes {batch.REAL}, not {real}; --data-dir names a folder")
     if real and synthetic:
         raise RosettaError(f"--data {real} and synthetic data (--synthetic, or ROSETTA_DATA) contradict each other")
     if rows and not plan:
         raise RosettaError("--rows goes with --plan")
     order = files.part(Order, asked, "the command line")
     if plan:
-        raise typer.Exit(running.show_plan(order, out, rows))
-    raise typer.Exit(lock.alone("run", lambda: running.run(order, out), results_folder(out), RESUME))
+        raise typer.Exit(batch.show_plan(order, out, rows))
+    raise typer.Exit(lock.alone("run", lambda: batch.run(order, out), results_folder(out), RESUME))
 
 
 @app.command()
@@ -143,9 +143,9 @@ def resume(
     fresh: Annotated[bool, typer.Option("--fresh", help="Run what is finished as well.")] = False,
 ) -> None:
     """Run what a batch still lacks, as it was ordered, and what has changed since."""
-    from rosetta import running
+    from rosetta.batch import resume
 
-    raise typer.Exit(lock.alone("resume", lambda: running.resume(batch, out, fresh), results_folder(out), RESUME))
+    raise typer.Exit(lock.alone("resume", lambda: resume(batch, out, fresh), results_folder(out), RESUME))
 
 
 app.add_typer(measuring.app, name="measure")
@@ -288,9 +288,9 @@ def compare(
 @app.command()
 def watch(batch: BatchName = LAST, out: OutOption = None) -> None:
     """Show the live table of a batch that runs elsewhere, until it ends. Exit code 1: it ended without all its runs."""
-    from rosetta.batch import watching
+    from rosetta import journal
 
-    raise typer.Exit(watching.watch(batch, out))
+    raise typer.Exit(journal.watch(batch, out))
 
 
 def completed(arguments: list[str]) -> list[str]:

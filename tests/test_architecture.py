@@ -26,12 +26,13 @@ LAYERS = (
     {"plan"},
     {"data"},
     {"run"},
-    {"report", "announcement"},
-    {"batch", "compare", "lab"},
-    {"verify", "measure", "cluster"},
+    {"report", "announcement", "journal", "cluster"},
+    {"compare", "lab"},
+    {"batch"},
+    {"verify", "measure"},
     {"site", "doctor", "manual", "published_weights"},
     {"adding", "inputs"},
-    {"commands", "running"},
+    {"commands"},
     {"cli"},
 )
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from rosetta.batch.workers import Workers
 from rosetta.errors import RosettaError, SlotLost
 from rosetta.run import devices, machine
+from rosetta.run.workers import Workers
 from tests.fake_nvml import FakeGpu, FakeNvml
 from tests.standin import one_line
 

@@ -14,8 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from common.record import MIME
-from rosetta import catalog, plan
-from rosetta.batch import journal
+from rosetta import catalog, journal, plan
 from rosetta.records import readable
 from rosetta.run import completion, devices
 from rosetta.run.child import Outcome

@@ -8,7 +8,6 @@ import pytest
 
 from rosetta import catalog
 from rosetta.adding import figures
-from rosetta.batch.workers import Workers
 from rosetta.catalog import Row
 from rosetta.errors import Unavailable
 from rosetta.plan import Plan, make
@@ -16,6 +15,7 @@ from rosetta.records import Record
 from rosetta.run import devices
 from rosetta.run.execute import execute
 from rosetta.run.kernels import Kernels
+from rosetta.run.workers import Workers
 from rosetta.tasks import UNTIMED, Task
 from tests import selection
 

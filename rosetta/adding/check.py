@@ -15,10 +15,10 @@ import psutil
 
 from rosetta import catalog, contract, data, plan, records
 from rosetta.adding import costs, figures, scaffold
-from rosetta.batch.batch import save
-from rosetta.batch.screen import STYLES
+from rosetta.batch import save
 from rosetta.catalog import Catalog, Row
 from rosetta.errors import RosettaError
+from rosetta.journal import STYLES
 from rosetta.paths import ROOT, from_root
 from rosetta.plan import Plan
 from rosetta.records import Record

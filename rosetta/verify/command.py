@@ -11,13 +11,13 @@ from rich.table import Table
 from rich.text import Text
 
 from rosetta import catalog, data, plan
-from rosetta.batch.workers import Workers
 from rosetta.catalog import Row
 from rosetta.errors import RosettaError
 from rosetta.options import about, results_folder
 from rosetta.paths import RESULTS, portable
 from rosetta.run import devices
 from rosetta.run.kernels import chosen
+from rosetta.run.workers import Workers
 from rosetta.terminal import Console
 from rosetta.verify import conformance, cross, digest, levels, logs, page
 from rosetta.verify.conformance import Conformance

@@ -9,12 +9,12 @@ from threading import RLock
 import numpy as np
 
 from common.weights import save_weights
-from rosetta.batch.workers import Workers
 from rosetta.catalog import Row
 from rosetta.plan import Plan
 from rosetta.records import Record
 from rosetta.run.execute import execute
 from rosetta.run.kernels import Kernels
+from rosetta.run.workers import Workers
 from rosetta.tasks import Task
 from rosetta.verify.kinds import proof
 

@@ -5,7 +5,6 @@ from itertools import chain
 
 import pytest
 
-from rosetta.batch.workers import Workers
 from rosetta.catalog import Row
 from rosetta.errors import RosettaError, Unavailable
 from rosetta.kinds.kind import BATCH
@@ -16,6 +15,7 @@ from rosetta.measure.scripts import program
 from rosetta.measure.sweep import PHASES, Grid
 from rosetta.records import Point
 from rosetta.run import devices
+from rosetta.run.workers import Workers
 
 MEASURING = Measuring(RowOptions(gpus="none", synthetic=not os.environ.get("ROSETTA_DATA")), "sweep")
 # Their program is that of their framework's plain row, with nothing that depends on the variant here

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from rosetta import catalog
-from rosetta.batch.workers import Workers
 from rosetta.catalog import Row
 from rosetta.measure import scripts
 from rosetta.measure.pairs import FASTEST
 from rosetta.run import devices
 from rosetta.run.kernels import Kernels
+from rosetta.run.workers import Workers
 from rosetta.verify import infer, levels, speed, train
 from rosetta.verify.kinds import proof
 from rosetta.verify.probes import Bench

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from rosetta import catalog
-from rosetta.batch.workers import Workers
 from rosetta.measure import scripts
 from rosetta.run import devices
 from rosetta.run.kernels import Kernels
+from rosetta.run.workers import Workers
 from rosetta.verify import infer, order, replay, train
 from rosetta.verify.kinds import proof
 from rosetta.verify.levels import Finding
