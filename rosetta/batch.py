@@ -96,7 +96,7 @@ class Batch:
         on_gpu = any(slot.on_gpu for slot in executor.slots)
         self.order = order = asked.model_copy(update={"preset": asked.preset or plan.default_preset(on_gpu)})
         rows = [row for row in self.catalog.select(order.rows) if order.named or on_gpu or not row.facts.gpu_only]
-        place = {"threads": order.threads, "gpus": order.gpus_per_run if order.gpus_per_run > 1 else None}
+        slot = {"threads": order.threads, "gpus": order.gpus_per_run if order.gpus_per_run > 1 else None}
         plans = plan.make(
             self.catalog,
             rows,
@@ -105,7 +105,7 @@ class Batch:
             gpu=on_gpu,
             synthetic=order.synthetic,
             seeds=order.seeds,
-            slot={name: value for name, value in place.items() if value is not None},
+            slot={name: value for name, value in slot.items() if value is not None},
             timeout_s=order.timeout_s,
         )
         self.earlier = [record for _, record in records.read_all(self.results)]

@@ -145,11 +145,9 @@ class Cluster(AbstractContextManager):
         self._members: dict[str, Member] = {}  # workers that may be used, by address
         self._running: dict[str, RemoteRun] = {}  # by the key of the future
         self._waiting: deque[RemoteRun] = deque()
-        self._messages = {
-            self._topic: SimpleQueue(),
-            "all": SimpleQueue(),
-        }  # progress of runs; workers that come and go
-        self._told = False  # whether the user knows that no worker is left
+        # Progress of runs; workers that come and go
+        self._messages = {self._topic: SimpleQueue(), "all": SimpleQueue()}
+        self._alone = False  # whether the user knows that no worker is left
         try:
             for topic, queue in self._messages.items():
                 self._client.subscribe_topic(topic, lambda event, queue=queue: queue.put(event[1]))
@@ -158,9 +156,8 @@ class Cluster(AbstractContextManager):
             while not (workers := self._client.scheduler_info()["workers"]):
                 self._check()
                 time.sleep(LOOK_S)
-            self._gpu = any(
-                GPU in worker["resources"] for worker in workers.values()
-            )  # whether runs need that resource
+            # Whether runs need that resource
+            self._gpu = any(GPU in worker["resources"] for worker in workers.values())
             refused = self._greet(workers)
             if not self._members:
                 several = f" (and {len(refused) - 1} more such)" if len(refused) > 1 else ""
@@ -217,8 +214,11 @@ class Cluster(AbstractContextManager):
 
     def _greet(self, addresses: Iterable[str]) -> list[str]:
         """Ask workers what they are. Returns why some of them cannot be used, a line each."""
-        job, refused = (on_worker("greet"), self._job[0], self._gpu), []
-        answers = self._client.run(*job, workers=list(addresses), on_error="return")
+        question, refused = (on_worker("greet"), self._job[0], self._gpu), []
+        try:
+            answers = self._client.run(*question, workers=list(addresses), on_error="return")
+        except OSError as error:
+            return [f"the scheduler does not answer: {error}"]
         for address, answer in answers.items():
             if isinstance(answer, Exception):
                 refused.append(f"worker {address}: {explained(answer)}")
@@ -263,11 +263,11 @@ class Cluster(AbstractContextManager):
             self._running[key] = run
             futures.append(run.future)
         batch.journal.status.slots = max(len(self._members), 1)
-        if self._waiting and not self._members and not self._told:  # clusters may give workers when they can
+        if self._waiting and not self._members and not self._alone:  # clusters may give workers when they can
             self._note(
                 f"no worker is left for {len(self._waiting)} runs: waiting for one (Ctrl-C ends, run_all.py resume goes on later)"
             )
-        self._told = not self._members
+        self._alone = not self._members
         return futures
 
     def _tell(self, batch: Any) -> None:

@@ -59,9 +59,9 @@ class Plan(BaseModel):
     @property
     def variables(self) -> dict[str, str]:
         """What the run's process is told by variables."""
-        told = {SAVE_TO: self.parameters.get("SAVE_TO", "")}
-        told |= {TEST_EACH_EPOCH: "1" if self.parameters.get("TEST_EACH_EPOCH") else ""}
-        return told | ({DATA: SYNTHETIC} if self.synthetic else {})
+        each_epoch = "1" if self.parameters.get("TEST_EACH_EPOCH") else ""
+        variables = {SAVE_TO: self.parameters.get("SAVE_TO", ""), TEST_EACH_EPOCH: each_epoch}
+        return variables | ({DATA: SYNTHETIC} if self.synthetic else {})
 
     @property
     def synthetic(self) -> bool:
@@ -140,8 +140,8 @@ def make(
         overrides = checked(overrides, task)
         first = overrides.get("SEED", constants["SEED"])
         changed = {name: value for name, value in overrides.items() if name != "SEED"} | (slot or {})
-        given = [name for name in (*task.paths, *task.switches) if name in overrides]
-        refused = contract.refusal(row.notebook, task.kind, given) or _no_such_network(row, task, overrides, catalog)
+        to_bind = [name for name in (*task.paths, *task.switches) if name in overrides]
+        refused = contract.refusal(row.notebook, task.kind, to_bind) or _no_such_network(row, task, overrides, catalog)
         for repeat in range(seeds):
             seed = first + repeat
             chosen = task.presets[used] | overrides | ({"SEED": seed} if repeat else {})
