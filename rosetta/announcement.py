@@ -10,13 +10,12 @@ from rosetta.errors import Unavailable
 from rosetta.figures import clock
 from rosetta.paths import portable
 from rosetta.plan import Plan
-from rosetta.records import Machine
 from rosetta.run.devices import Slot
 from rosetta.run.environments import Environment
 from rosetta.run.kernels import Kernels
 from rosetta.terminal import Console
 
-FEW = 8  # rows that are told one by one
+FEW = 8  # rows that have a line each
 NO_BUILD = "for want of a build for this GPU (run_all.py doctor says why)"
 
 Timed = list[tuple[Plan, float]]  # plans with their estimates in seconds, in the order of the batch
@@ -37,21 +36,47 @@ def announce(
 
     to_download: lines about data sets. whole: nobody has chosen rows, so how to run less is told, too.
     """
-    environments = list(_environments(ordered, slots, kernels))
-    skipped = _skipped(environments)
-    left_out = {row.full_name for rows in skipped.values() for row in rows}
+    environments = _environments(ordered, slots, kernels)
+    skipped: dict[str, list[Row]] = {}  # by the reason
+    for row, choices in environments:
+        obstacles = [_obstacle(choice) if choice else NO_BUILD for choice in choices]
+        if choices and all(obstacles):
+            for reason in dict.fromkeys(obstacles):
+                skipped.setdefault(reason, []).append(row)
+    left_out = {row.full_name for skipped_rows in skipped.values() for row in skipped_rows}
     due = [(planned, seconds) for planned, seconds in ordered if planned.row.full_name not in left_out]
+    chosen = {choice.title: (row, choice) for row, choices in environments for choice in choices if choice}
+    missing = {
+        title: choice for title, (_, choice) in chosen.items() if not choice.is_ready() and not _obstacle(choice)
+    }
+
     console.say(f"results: {portable(str(results / 'results.md'))}, from the first run's end on")
-    console.say(_sums(due, slots, [found for _, found in environments if found]))
-    for machine, titles in _columns(slots):
-        console.say(f"{machine.cpu}, {machine.cores} cores, {', '.join(titles)}; results as {machine.name}")
-    for line in to_download:
+    console.say(_sums(due, slots, list(missing.values())))
+    for line in [*_machines(slots), *to_download]:
         console.say(line)
     each = rows or len({planned.row.full_name for planned, _ in due}) <= FEW
-    for line in _rows(due, catalog) if each else _summary(due, catalog, environments):
+    for line in _rows(due, catalog) if each else _tasks_and_environments(due, catalog, environments, missing):
         console.say(line)
-    for line in _besides(catalog, due, skipped, environments, on_gpu=any(slot.on_gpu for slot in slots), whole=whole):
-        console.say(line)
+    on_gpu = any(slot.on_gpu for slot in slots)
+    named = [planned.row for planned, _ in due] + [row for skipped_rows in skipped.values() for row in skipped_rows]
+    tasks = dict.fromkeys(row.task for row in named)
+
+    def names(rows: Iterable[Row]) -> str:
+        return ", ".join(dict.fromkeys(row.name if len(tasks) == 1 else row.full_name for row in rows))
+
+    gpu_only = [row for task in tasks for row in catalog.rows(task) if row.facts.gpu_only]
+    if whole and gpu_only and not on_gpu:
+        console.say(f"left out, for they gain nothing without a GPU (name them to run them): {names(gpu_only)}")
+    if capped := [planned for planned, _ in due if planned.note]:
+        console.say(f"at {capped[0].preset} only, for want of a GPU: {names(planned.row for planned in capped)}")
+    if refused := [planned.row for planned, _ in due if planned.refused]:
+        console.say(f"refused (--plan --rows says why): {names(refused)}")
+    builds = {title: choice.gpu_build.note for title, (_, choice) in sorted(chosen.items()) if choice.gpu_build}
+    if builds:
+        noted = ", ".join(f"{title}: {note}" if note else title for title, note in builds.items())
+        console.say(f"builds for the GPU: {noted}")
+    for reason, skipped_rows in skipped.items():
+        console.say(f"skipped, {reason}: {names(skipped_rows)}")
     if whole:
         plain_first = sorted((planned.row for planned, _ in due or ordered), key=lambda row: row.variant is not None)
         some = list(dict.fromkeys(shlex.quote(row.name) for row in plain_first))[:2]
@@ -61,70 +86,53 @@ def announce(
         console.say("Ctrl-C stops: what is finished is kept, and run_all.py resume goes on.")
 
 
-def _sums(due: Timed, slots: list[Slot], environments: list[Environment]) -> str:
+def _environments(ordered: Timed, slots: list[Slot], kernels: Kernels) -> list[tuple[Row, list[Environment | None]]]:
+    """The rows, each with its environment on each machine: None where there is no build; none at all with an interpreter of the
+    user's."""
+    machines, chosen = {slot.machine.name: slot.machine.gpus for slot in slots}, []
+    for row in {planned.row.full_name: planned.row for planned, _ in ordered}.values():
+        choices: list[Environment | None] = []
+        for gpus in machines.values() if kernels.interpreter(row.environment) is None else ():
+            try:
+                choices.append(kernels.environment(row, gpus))
+            except Unavailable:
+                choices.append(None)
+        chosen.append((row, choices))
+    return chosen
+
+
+def _obstacle(environment: Environment) -> str | None:
+    """Why an environment cannot be made here, unless it is there already."""
+    return None if environment.is_ready() else environment.obstacle()
+
+
+def _sums(due: Timed, slots: list[Slot], missing: list[Environment]) -> str:
     """Runs, time, and what is installed before."""
     times = [seconds for _, seconds in due] or [0.0]
-    missing = list({found.title: found for found in environments if _is_missing(found)}.values())
-    installed_s = sum(found.install_s for found in missing)
+    installed_s = sum(environment.install_s for environment in missing)
     total = max(max(times), sum(times) / len(slots)) + installed_s
     side = f", {len(slots)} at a time" if len(slots) > 1 else ""
     text = f"{'1 run' if len(due) == 1 else f'{len(due)} runs'}{side}, about {clock(total)}"
     if not missing:
         return text
     what = f"{len(missing)} environments" if len(missing) > 1 else f"the environment {missing[0].title}"
-    sizes = _sizes(sum(found.holds.disk_gb for found in missing), sum(found.holds.download_gb for found in missing))
-    return f"{text} ({clock(installed_s)} to install {what}: {sizes})"
+    return f"{text} ({clock(installed_s)} to install {what}: {_sizes(missing)})"
 
 
-def _sizes(disk_gb: float, download_gb: float) -> str:
-    disk, download = (f"{size:.1f}" if size >= 0.1 else f"{size:.2f}" for size in (disk_gb, download_gb))
+def _sizes(environments: list[Environment]) -> str:
+    sums = [sum(getattr(one.holds, size) for one in environments) for size in ("disk_gb", "download_gb")]
+    disk, download = (f"{size:.1f}" if size >= 0.1 else f"{size:.2f}" for size in sums)
     return f"{disk} GB of disk, {download} GB to download"
 
 
-def _skipped(environments: list[tuple[Plan, Environment | None]]) -> dict[str, list[Row]]:
-    """Rows that this machine cannot hold, by the reason."""
-    reasons: dict[str, dict[str, Row]] = {}
-    served = {planned.row.full_name for planned, found in environments if found and not _obstacle(found)}
-    for planned, found in environments:
-        if planned.row.full_name not in served:
-            reason = _obstacle(found) if found else NO_BUILD
-            reasons.setdefault(reason, {})[planned.row.full_name] = planned.row
-    return {reason: list(rows.values()) for reason, rows in reasons.items()}
-
-
-def _obstacle(environment: Environment) -> str | None:
-    return None if environment.is_ready() else environment.obstacle()
-
-
-def _is_missing(environment: Environment) -> bool:
-    return not environment.is_ready() and environment.obstacle() is None  # else its rows are skipped
-
-
-def _summary(due: Timed, catalog: Catalog, environments: list[tuple[Plan, Environment | None]]) -> Iterator[str]:
-    """One line a task, and one an environment in the order of the batch."""
-    yield f"  {'task':<26} {'rows':>4}  {'about':>9}  each"
-    for key in dict.fromkeys(planned.row.task for planned, _ in due):
-        own = [(planned, seconds) for planned, seconds in due if planned.row.task == key]
-        usual, _ = Counter((planned.preset, _size(planned)) for planned, _ in own).most_common(1)[0]
-        yield _line(catalog.task(key).title, own, ": ".join(usual))
-    found = {}
-    for planned, environment in environments:
-        found.setdefault(planned.row.environment, []).append(environment)
-    yield f"  {'environment':<26} {'rows':>4}  {'about':>9}  first"
-    for name in dict.fromkeys(planned.row.environment for planned, _ in due):
-        own = [(planned, seconds) for planned, seconds in due if planned.row.environment == name]
-        missing = {each.title: each.holds for each in found.get(name, []) if each and _is_missing(each)}
-        sizes = [f"install {title}: {_sizes(held.disk_gb, held.download_gb)}" for title, held in missing.items()]
-        yield _line(name, own, "; ".join(sizes) or "ready")
-
-
-def _line(title: str, own: Timed, what: str) -> str:
-    rows, seconds = {planned.row.full_name for planned, _ in own}, sum(seconds for _, seconds in own)
-    return f"  {title:<26} {len(rows):>4}  {clock(seconds):>9}  {what}".rstrip()
-
-
-def _size(planned: Plan) -> str:
-    return planned.kind.size(planned.constants) + (", synthetic data" if planned.synthetic else "")
+def _machines(slots: list[Slot]) -> Iterator[str]:
+    """One line a machine that the slots make, with its slots."""
+    for machine in {slot.machine.name: slot.machine for slot in slots}.values():
+        titles = {}
+        for slot in (slot for slot in slots if slot.machine.name == machine.name):
+            gpus = ", ".join(gpu.name for gpu in slot.machine.gpus)
+            titles[f"{slot.title}: {gpus}" if gpus else "no GPU"] = None
+        yield f"{machine.cpu}, {machine.cores} cores, {', '.join(titles)}; results as {machine.name}"
 
 
 def _rows(due: Timed, catalog: Catalog) -> Iterator[str]:
@@ -136,59 +144,37 @@ def _rows(due: Timed, catalog: Catalog) -> Iterator[str]:
             continue
         label = catalog.label(planned.row)
         title = f"{label}, {seeds} seeds" if seeds > 1 else label
-        note = f"  ({planned.note})" if planned.note else ""
-        each = " each" if seeds > 1 else ""
+        each, note = " each" if seeds > 1 else "", f"  ({planned.note})" if planned.note else ""
         refused = f"refused: {planned.refused}" if planned.refused else None
         yield f"  {title:<20} {planned.preset:<6} {refused or f'{_size(planned)}, about {clock(seconds)}{each}{note}'}"
 
 
-def _besides(
-    catalog: Catalog,
+def _size(planned: Plan) -> str:
+    return planned.kind.size(planned.constants) + (", synthetic data" if planned.synthetic else "")
+
+
+def _tasks_and_environments(
     due: Timed,
-    skipped: dict[str, list[Row]],
-    environments: list[tuple[Plan, Environment | None]],
-    on_gpu: bool,
-    whole: bool,
+    catalog: Catalog,
+    environments: list[tuple[Row, list[Environment | None]]],
+    missing: dict[str, Environment],
 ) -> Iterator[str]:
-    """Which rows do less or nothing, and why; which builds compute on the GPU."""
+    """One line a task, and one an environment in the order of the batch."""
 
-    rows = [planned.row for planned, _ in due] + [row for rows in skipped.values() for row in rows]
-    tasks = dict.fromkeys(row.task for row in rows)
+    def line(title: str, runs: Timed, what: str) -> str:
+        rows, seconds = {planned.row.full_name for planned, _ in runs}, sum(seconds for _, seconds in runs)
+        return f"  {title:<26} {len(rows):>4}  {clock(seconds):>9}  {what}".rstrip()
 
-    def names(rows: Iterable[Row]) -> str:
-        return ", ".join(dict.fromkeys(row.name if len(tasks) == 1 else row.full_name for row in rows))
-
-    left_out = [row for task in tasks for row in catalog.rows(task) if row.facts.gpu_only]
-    if whole and left_out and not on_gpu:
-        yield f"left out, for they gain nothing without a GPU (name them to run them): {names(left_out)}"
-    if capped := [planned for planned, _ in due if planned.note]:
-        yield f"at {capped[0].preset} only, for want of a GPU: {names(planned.row for planned in capped)}"
-    if refused := [planned.row for planned, _ in due if planned.refused]:
-        yield f"refused (--plan --rows says why): {names(refused)}"
-    builds = {found.title: found.gpu_build.note for _, found in environments if found and found.gpu_build}
-    if builds:
-        told = ", ".join(f"{title}: {note}" if note else title for title, note in sorted(builds.items()))
-        yield f"builds for the GPU: {told}"
-    for reason, rows in skipped.items():
-        yield f"skipped, {reason}: {names(rows)}"
-
-
-def _environments(ordered: Timed, slots: list[Slot], kernels: Kernels) -> Iterator[tuple[Plan, Environment | None]]:
-    """What each run gets, unless that is an interpreter of the user's; None where there is no build."""
-    for planned in {planned.row.full_name: planned for planned, _ in ordered}.values():
-        for gpus in {slot.machine.name: slot.machine.gpus for slot in slots}.values():
-            if kernels.interpreter(planned.row.environment) is None:
-                try:
-                    yield planned, kernels.environment(planned.row, gpus)
-                except Unavailable:
-                    yield planned, None
-
-
-def _columns(slots: list[Slot]) -> list[tuple[Machine, list[str]]]:
-    """The machines that the slots make, each with its slots' titles."""
-    columns: dict[str, tuple[Machine, list[str]]] = {}
-    for slot in slots:
-        gpus = ", ".join(gpu.name for gpu in slot.machine.gpus) or "no GPU"
-        title = f"{slot.title}: {gpus}" if slot.machine.gpus else gpus
-        columns.setdefault(slot.machine.name, (slot.machine, []))[1].append(title)
-    return [(machine, list(dict.fromkeys(titles))) for machine, titles in columns.values()]
+    yield f"  {'task':<26} {'rows':>4}  {'about':>9}  each"
+    for key in dict.fromkeys(planned.row.task for planned, _ in due):
+        runs = [(planned, seconds) for planned, seconds in due if planned.row.task == key]
+        usual, _ = Counter((planned.preset, _size(planned)) for planned, _ in runs).most_common(1)[0]
+        yield line(catalog.task(key).title, runs, ": ".join(usual))
+    yield f"  {'environment':<26} {'rows':>4}  {'about':>9}  first"
+    for name in dict.fromkeys(planned.row.environment for planned, _ in due):
+        runs = [(planned, seconds) for planned, seconds in due if planned.row.environment == name]
+        titles = {
+            choice.title for row, choices in environments if row.environment == name for choice in choices if choice
+        }
+        sizes = [f"install {title}: {_sizes([one])}" for title, one in missing.items() if title in titles]
+        yield line(name, runs, "; ".join(sizes) or "ready")

@@ -174,12 +174,12 @@ def run(
     Each run is a process of its own. Without names: the rows of the main task. A name is FRAMEWORK, FRAMEWORK[VARIANT] or
     FRAMEWORK[*], of the main task unless --task, --all-tasks or TASK/ in front of it says otherwise.
     """
-    from rosetta import files, running
-    from rosetta.batch.journal import Order
+    from rosetta import batch, files
+    from rosetta.journal import Order
 
     sizes = {"EPOCHS": epochs, "N_TRAIN": train_size, "N_TEST": test_size, "BATCHSIZE": batch_size, "SEED": seed}
     asked = {
-        "rows": running.row_names(list(names), list(tasks), all_tasks),
+        "rows": batch.row_names(list(names), list(tasks), all_tasks),
         "named": bool(names),
         "preset": preset,
         "overrides": {name: value for name, value in sizes.items() if value is not None} | constants(set_),
@@ -196,16 +196,16 @@ def run(
         "jobs": jobs,
         "cluster": str(Path(cluster).absolute()) if cluster and cluster.endswith(".json") else cluster,
     }
-    if data not in (None, running.REAL):
-        raise RosettaError(f"--data takes {running.REAL}, not {data}; --data-dir names a folder")
+    if data not in (None, batch.REAL):
+        raise RosettaError(f"--data takes {batch.REAL}, not {data}; --data-dir names a folder")
     if data and where.synthetic:
         raise RosettaError(f"--data {data} and synthetic data (--synthetic, or ROSETTA_DATA) contradict each other")
     if rows and not plan:
         raise RosettaError("--rows goes with --plan")
     order = files.part(Order, asked, "the command line")
     if plan:
-        sys.exit(running.show_plan(order, where.out, rows))
-    sys.exit(lock.alone("run", lambda: running.run(order, where.out), where.results, RESUME))
+        sys.exit(batch.show_plan(order, where.out, rows))
+    sys.exit(lock.alone("run", lambda: batch.run(order, where.out), where.results, RESUME))
 
 
 @app.command()
@@ -214,9 +214,9 @@ def run(
 @option("--fresh", is_flag=True, help="Run what is finished as well.")
 def resume(batch: str, where: Where, fresh: bool) -> None:
     """Run what a batch still lacks, and what has changed since."""
-    from rosetta import running
+    from rosetta.batch import resume
 
-    sys.exit(lock.alone("resume", lambda: running.resume(batch, where.out, fresh), where.results, RESUME))
+    sys.exit(lock.alone("resume", lambda: resume(batch, where.out, fresh), where.results, RESUME))
 
 
 @app.command()
@@ -227,9 +227,9 @@ def watch(batch: str, where: Where) -> None:
 
     The batch may run in another terminal. Exit code 1: it ended without all its runs.
     """
-    from rosetta.batch import watching
+    from rosetta import journal
 
-    sys.exit(watching.watch(batch, where.out))
+    sys.exit(journal.watch(batch, where.out))
 
 
 @app.command("list")

@@ -13,9 +13,9 @@ class Unreachable(RosettaError):
 
 
 def locate(dataset: str, folder: Path | None = None, fetch: bool = True) -> Path:
-    """The folder of a data set: the one given, else as its loader looks for it, downloaded first where it must be and may be.
+    """The folder of a data set: the one that is named, else as its loader looks for it, downloaded first where it must and may be.
 
-    Raises RosettaError; Unreachable where no folder was given and the data could not be downloaded.
+    Raises RosettaError; Unreachable where no folder is named and the data could not be downloaded.
     """
     # Here, because it brings NumPy, which most commands do without
     from common.data import DataError, download

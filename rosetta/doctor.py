@@ -12,10 +12,10 @@ from rich.text import Text
 
 from common.check import ALLOWED, MARK
 from rosetta import catalog, data, plan
-from rosetta.batch.screen import STYLES
 from rosetta.catalog import Catalog, Row
 from rosetta.errors import RosettaError, Unavailable
 from rosetta.figures import GIBIBYTES, Cell, Heading, Table
+from rosetta.journal import STYLES
 from rosetta.kinds.kind import Metrics
 from rosetta.measure import scripts
 from rosetta.paths import ROOT

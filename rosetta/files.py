@@ -94,13 +94,12 @@ def _fields(model: Any) -> set[str]:
 
 
 def _invalid(name: str, error: Exception, model: type[BaseModel] | None = None) -> RosettaError:
-    if not isinstance(error, ValidationError):
-        why = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
-    else:
+    why = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+    if isinstance(error, ValidationError):
         why, first = reason(error, model), error.errors(include_url=False)[0]
-        is_schema, given = (first["type"], first["loc"]) == ("literal_error", ("schema",)), first["input"]
-        if is_schema and isinstance(given, int) and given > int(read := first["ctx"]["expected"]):
-            about = f"its schema is {str(given)[:9]}, and this one reads {read}"
+        is_schema, schema = (first["type"], first["loc"]) == ("literal_error", ("schema",)), first["input"]
+        if is_schema and isinstance(schema, int) and schema > int(read := first["ctx"]["expected"]):
+            about = f"its schema is {str(schema)[:9]}, and this one reads {read}"
             return RosettaError(f"{name} was written by a newer version: {about}; update the checkout")
     return RosettaError(f"{name} is not valid: {' '.join(why.split())}; mend or delete it")
 

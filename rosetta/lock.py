@@ -1,6 +1,5 @@
 """One runner at a time on a checkout and a results folder: two would spoil each other's times and mix their files."""
 
-import errno
 import hashlib
 import os
 import signal
@@ -10,16 +9,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
-from typing import TextIO
 
-from filelock import FileLock, Timeout
+from filelock import FileLock, SoftFileLock, Timeout
 
 from rosetta.errors import RosettaError
 from rosetta.paths import ROOT, portable
 
-LOCK, OWNER = ".rosetta.lock", ".rosetta.owner"  # in the folder that is held
-NO_LOCKS = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP)  # of a cluster's file system, say
-NO_LINK = getattr(os, "O_NOFOLLOW", 0)
+LOCK = ".rosetta.lock"  # in the folder that is held; it says who holds it
 
 
 def alone(
@@ -56,8 +52,7 @@ def alone(
 @contextmanager
 def only_runner(what: str) -> Iterator[None]:
     """Hold the checkout while the context lasts. Raises RosettaError where another runner has it."""
-    folder = ROOT if os.access(ROOT, os.W_OK) else _own_folder()
-    with _held(folder, what, "this checkout"):
+    with _held(ROOT if os.access(ROOT, os.W_OK) else _users_folder(), what, "this checkout"):
         yield
 
 
@@ -80,70 +75,56 @@ def only_writer(what: str, results: Path | None) -> Iterator[None]:
 
 @contextmanager
 def _held(folder: Path, what: str, title: str, advice: str = "") -> Iterator[None]:
-    owner, file = folder / OWNER, folder / LOCK
+    """Hold a folder's lock, in which others read who has it: ``run, process 7, since 10:00``."""
+    file = folder / LOCK
     try:
         folder.mkdir(parents=True, exist_ok=True)
         lock = take(file)
     except Timeout:
-        told = ""
-        with suppress(OSError), _open(owner, os.O_RDONLY) as about:
-            told = f" ({about.read()})"
+        with suppress(OSError):
+            title += f" ({file.read_text(encoding='utf-8')})"
         raise RosettaError(
-            f"another run_all.py is at work in {title}{told}: wait for it, or follow it with run_all.py watch"
+            f"another run_all.py is at work in {title}: wait for it, or follow it with run_all.py watch"
         ) from None
     except OSError as error:
         raise RosettaError(f"cannot lock {title}: cannot write {file.name}: {error.strerror}{advice}") from None
     try:
-        with suppress(OSError), _open(owner, os.O_WRONLY | os.O_CREAT | os.O_TRUNC) as about:  # not on a full disk
-            about.write(f"{what}, process {os.getpid()}, since {datetime.now():%H:%M}")
+        if not isinstance(lock, SoftFileLock):  # whose text is filelock's
+            with suppress(OSError):  # not on a full disk
+                file.write_text(f"{what}, process {os.getpid()}, since {datetime.now():%H:%M}", encoding="utf-8")
         yield
     finally:
-        for left in (owner, file):  # while it is held: a runner that waits for a file that is gone opens it anew
-            with suppress(OSError):
-                left.unlink()
+        with suppress(OSError):
+            file.unlink()  # while it is held: a runner that waits for a file that is gone opens it anew
         lock.release()
 
 
 def take(file: Path, wait_s: float = 0) -> FileLock:
-    """The lock of a file, held until its release or this process ends; not held where the file system knows no locks.
+    """The lock of a file, held until its release or this process ends.
 
-    Raises Timeout where another process holds it, OSError where the file cannot be written.
+    Raises Timeout where another process holds it, OSError where the file cannot be written or is a link.
     """
-    lock = FileLock(file, timeout=wait_s, thread_local=False, fallback_to_soft=False)
-    try:
-        lock.acquire()
-    except OSError as error:
-        if error.errno not in NO_LOCKS or isinstance(error, Timeout):
-            raise
+    lock = FileLock(file, timeout=wait_s, thread_local=False)
+    lock.acquire()
     return lock
 
 
-def is_held(file: Path) -> bool | None:
-    """Whether a process holds the lock of a file; None where that cannot be told."""
-    if not file.exists():
-        return False
+def is_held(file: Path) -> bool:
+    """Whether a process holds the lock of a file, or may hold it: one of another user cannot be tried."""
     try:
-        lock = take(file)
-    except Timeout:
+        if file.exists():
+            take(file).release()
+        return False
+    except OSError:  # Timeout is one
         return True
-    except OSError:
-        return None
-    held = False if lock.is_locked else None
-    lock.release()
-    return held
 
 
-def _open(file: Path, flags: int) -> TextIO:
-    """A file for this user alone, which is no link: others may be able to write to its folder."""
-    return os.fdopen(os.open(file, flags | NO_LINK, 0o600), "w" if flags & os.O_WRONLY else "r", encoding="utf-8")
-
-
-def _own_folder() -> Path:
-    """This user's folder for locks of a checkout that is read only. Raises RosettaError where there can be none."""
+def _users_folder() -> Path:
+    """This user's folder for the lock of a checkout that is read only. Raises RosettaError where there can be none."""
     from platformdirs import user_runtime_path  # here, because few need it
 
     try:
-        with warnings.catch_warnings(action="ignore"):  # it tells which of several places it takes
+        with warnings.catch_warnings(action="ignore"):  # it says which of several places it takes
             folder = user_runtime_path("rosetta", ensure_exists=True)
     except OSError as error:
         raise RosettaError(f"there is no folder for the lock of this checkout, which is read only: {error}") from None

@@ -25,8 +25,6 @@ from rosetta.tasks import PRESETS, UNTIMED, Task
 LIMIT, SHORTEST_LIMIT_S = 10, 1800  # a run is stopped after that many times its estimate, but not before
 LONGEST_LIMIT_S = 10**8  # three years; clocks of the system count no further than some hundred
 
-Durations = dict[tuple[str, str], float]  # seconds that a row takes in a column
-
 
 class Plan(BaseModel):
     """One run to be."""
@@ -61,9 +59,9 @@ class Plan(BaseModel):
     @property
     def variables(self) -> dict[str, str]:
         """What the run's process is told by variables."""
-        told = {SAVE_TO: self.parameters.get("SAVE_TO", "")}
-        told |= {TEST_EACH_EPOCH: "1" if self.parameters.get("TEST_EACH_EPOCH") else ""}
-        return told | ({DATA: SYNTHETIC} if self.synthetic else {})
+        each_epoch = "1" if self.parameters.get("TEST_EACH_EPOCH") else ""
+        variables = {SAVE_TO: self.parameters.get("SAVE_TO", ""), TEST_EACH_EPOCH: each_epoch}
+        return variables | ({DATA: SYNTHETIC} if self.synthetic else {})
 
     @property
     def synthetic(self) -> bool:
@@ -82,13 +80,10 @@ class Plan(BaseModel):
         """The row, with the seed where it is not the task's own."""
         return self.row.full_name if self.seed is None else f"{self.row.full_name} seed {self.seed}"
 
-    def estimate_s(self, took: Durations | None = None) -> float:
-        """Seconds the run should take: the median of what it took before, else from the task's costs."""
+    def estimate_s(self) -> float:
+        """Seconds the run should take by the task's costs."""
         if self.refused:
             return 0.0
-        known = (took or {}).get(_timed(self.row.full_name, self))
-        if known is not None:
-            return known
         cost = self.row.facts.cost
         item_ms = cost.gpu_item_ms if self.on_gpu else cost.item_ms
         return cost.start_s + self.kind.items(self.constants) * self.share * item_ms / 1000
@@ -116,20 +111,6 @@ class Plan(BaseModel):
             machine,
         ]
         return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()
-
-
-def _timed(row: str, of: Plan | Record) -> tuple[str, str]:
-    """A row and its column, whatever the data: only the record of a run tells that its task made its own."""
-    return row, column(of.preset, of.changed, synthetic=False)
-
-
-def durations(earlier: Iterable[Record]) -> Durations:
-    """What finished runs took, start and end included: the median of each row and column."""
-    groups: dict[tuple[str, str], list[float]] = {}
-    for record in earlier:
-        if record.status == "ok" and record.metrics.wall_s:
-            groups.setdefault(_timed(record.full_name, record), []).append(record.metrics.wall_s)
-    return {key: median(seconds) for key, seconds in groups.items()}
 
 
 def make(
@@ -216,13 +197,20 @@ def soonest_first(
 ) -> list[tuple[Plan, float]]:
     """The plans, each with its limit, and their estimates in seconds, in an order that shows results early.
 
-    Every row once before any is repeated with another seed; the tasks in their order; then the environment that has its first result
-    soonest, and in it the fastest row. Rows that can only do less come last. installed_s: seconds until a plan's environment is there.
+    An estimate is the median of what earlier runs took, start and end included, else by the task's costs. Every row once before any
+    is repeated with another seed; the tasks in their order; then the environment that has its first result soonest, and in it the
+    fastest row. Rows that can only do less come last. installed_s: seconds until a plan's environment is there.
     """
-    took = durations(earlier)
-    estimated = [(plan, plan.estimate_s(took)) for plan in plans]
-    soonest: dict[tuple[str, str], float] = {}
-    for plan, estimate in estimated:
+    seconds: dict[tuple[str, str], list[float]] = {}
+    for record in earlier:
+        if record.status == "ok" and record.metrics.wall_s:
+            seconds.setdefault(_row_and_column(record.full_name, record), []).append(record.metrics.wall_s)
+    took = {place: median(several) for place, several in seconds.items()}
+    estimated, soonest = [], dict[tuple[str, str], float]()
+    for plan in plans:
+        took_s = None if plan.refused else took.get(_row_and_column(plan.row.full_name, plan))
+        estimate = took_s or plan.estimate_s()
+        estimated.append((plan, estimate))
         place = plan.row.task, plan.row.environment
         soonest[place] = min(soonest.get(place, inf), installed_s(plan) + estimate)
 
@@ -232,6 +220,11 @@ def soonest_first(
         return pair[0].repeat, tasks.index(row.task), pair[0].note is not None, *place, pair[1]
 
     return [(plan.limited(estimate), estimate) for plan, estimate in sorted(estimated, key=order)]
+
+
+def _row_and_column(row: str, of: Plan | Record) -> tuple[str, str]:
+    """Whatever the data: only the record of a run says that its task made its own."""
+    return row, column(of.preset, of.changed, synthetic=False)
 
 
 def default_preset(gpu: bool) -> str:

@@ -3,7 +3,6 @@
 Times are in seconds, memory in bytes, fractions between 0 and 1. A field whose fact could not be had is null or absent, never 0.
 """
 
-import gc
 import hashlib
 from collections.abc import Iterable
 from pathlib import Path
@@ -203,10 +202,10 @@ def path(record: Record, results: Path, suffix: str = ".json") -> Path:
 
     Synthetic data never shares a folder with real data, and a run that did not succeed never takes the place of one that did.
     """
-    return results.joinpath(*_place(record, suffix))
+    return results.joinpath(*_parts(record, suffix))
 
 
-def _place(record: Record, suffix: str = ".json") -> tuple[str, ...]:
+def _parts(record: Record, suffix: str = ".json") -> tuple[str, ...]:
     """The folders of a record's file and its name, below the results folder."""
     failed = "" if record.status == "ok" else ".failed"
     return record.machine.name, record.task, record.column, f"{record.stem}{failed}{suffix}"
@@ -231,21 +230,15 @@ def write(record: Record, results: Path) -> Path:
 
 def read_all(results: Path) -> list[tuple[Path, Record]]:
     """Every record below the results folder, in the order of their paths."""
-    collecting = gc.isenabled()
-    gc.disable()  # records hold no cycles: to look for some among very many would take as long as reading them
-    try:
-        return [(file, _read(file)) for file in sorted(results.glob(RECORDS), key=lambda file: file.parts)]
-    finally:
-        if collecting:
-            gc.enable()
+    return [(file, _read(file)) for file in sorted(results.glob(RECORDS), key=lambda file: file.parts)]
 
 
 def _read(file: Path) -> Record:
     """A record, which must lie where its fields say: its files and those of other runs are found by these."""
     record = files.load(Record, file)
-    here, there = file.parts[-4:], _place(record)
+    here, there = file.parts[-4:], _parts(record)
     if here != there:
-        field, found, expected = next(part for part in zip(FIELDS, here, there) if part[1] != part[2])
-        where = f"by its {field} it belongs at {expected!r:.80}, not {found!r}"
+        field, name, expected = next(part for part in zip(FIELDS, here, there) if part[1] != part[2])
+        where = f"by its {field} it belongs at {expected!r:.80}, not {name!r}"
         raise RosettaError(f"{portable(str(file))} is not valid: {where}; move or delete it")
     return record

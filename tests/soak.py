@@ -1,233 +1,224 @@
-"""A soak of the runner: a batch of many small runs under random faults, resumed whenever its runner has ended.
+"""A soak of the runner: batches of small runs under random faults, resumed whenever their runner has ended.
 
-``python -m tests.soak --seed 1 --minutes 60``. The same seed gives the same faults at the same times. In the end every row
-has one valid record with each seed, and nothing is left of the runs. Linux alone; needs gcc and unshare.
+``python -m tests.soak --seed 1 --minutes 60``. Then every row must have one valid record with each seed, and nothing may be left
+of the runs. Linux alone; needs unshare, for a small file system of its own.
 """
 
 import argparse
 import os
-import re
+import random
 import subprocess
 import sys
-import sysconfig
 import tempfile
+import threading
 import time
-import traceback
 from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+from signal import Signals
 
 import psutil
 
-from tests.soak_end import ON_PURPOSE, PERIOD, end_state, is_complete, open_sockets, unexplained
-from tests.soak_faults import LOOK_S, SLEEP, Injector, RunName, below, schedule
+from rosetta import lock, records
+from rosetta.errors import RosettaError
+from rosetta.run.processes import COOKIE
 from tests.standin import DATA, RECORD, SETUP, TRAIN, TRAINING, StandIn
 
 DISK = "192m"  # where results and temporary files lie
+EVERY_S = 10.0  # a fault, on average
 LIMIT_S = 60  # of a run: it ends those that were stopped for ever
-GROWTH = 50 * 10**6  # bytes by which a runner's memory may grow from its second run on
-SEEDS_A_MINUTE = 0.3  # of the soak: a batch that ends before is followed by another
 WAIT_S = 120  # for a runner that has been told to end
 LEFT_S = 10  # for processes of a runner that has ended
-DAEMON = f"import subprocess; subprocess.run(['setsid', '-f', 'env', '-i', 'sleep', f'{SLEEP}.{{SEED}}'])\n"
-ODD = "".join(
-    f"{'el' * bool(rest)}if SEED % {PERIOD} == {rest}:\n    {TRAINING[name]}\n"
-    for rest, (name, _) in ON_PURPOSE.items()
-)
-TRAIN_CELLS = {
-    "good": TRAIN,
-    "tiny": TRAIN,  # in an environment that is made, deleted and made again
-    "daemon": DAEMON + TRAIN,
-    "odd": ODD + "else:\n" + "".join(f"    {line}\n" for line in TRAIN.strip().splitlines()),
+SEEDS = 6  # a batch has each row with so many; another follows while there is time
+SLEEP = "98760"  # seconds of a daemon: no other process sleeps as long
+SIGNALS = ("SIGTERM", "SIGINT", "SIGKILL", "SIGSEGV", "SIGHUP")
+KINDS = {"signal": 50, "two signals": 20, "stop": 20, "disk": 10}
+# What the command line of a process of a run holds, by its role; and how often a fault is for that role
+ROLES = {
+    "runner": ("run_all.py", 3),
+    "child": ("rosetta.run.child", 4),
+    "kernel": ("ipykernel_launcher", 4),
+    "daemon": (f"sleep {SLEEP}", 2),
 }
-LINK = """
-import sysconfig
-from pathlib import Path
-Path(sysconfig.get_path("purelib"), "packages.pth").write_text({packages!r})
-"""
-# A plain line of a run that has ended
-ENDED = re.compile(r"^\[\d+/\d+\] .*: (ok|failed|crashed|timeout|diverged|skipped)  ", re.MULTILINE)
+# What the row ``odd`` does instead of its training, by its seed: a cell of the stand-in, and its status
+ON_PURPOSE = {0: ("raises", "failed"), 1: ("segfault", "crashed"), 2: ("exits", "crashed"), 3: ("diverges", "diverged")}
+ODD = "".join(f"if SEED == {seed}:\n    {TRAINING[name]}\n" for seed, (name, _) in ON_PURPOSE.items())
+DAEMON = f"import subprocess; subprocess.run(['setsid', '-f', 'env', '-i', 'sleep', '{SLEEP}'])\n"
+CELLS = {"good": TRAIN, "daemon": DAEMON + TRAIN, "odd": f"{ODD}if SEED > 3:\n" + TRAIN.replace("\n", "\n    ")}
+
+Run = tuple[str, int]  # framework and seed
+RUNS: dict[Run, str] = {  # and the status that it must end with
+    (row, seed): ON_PURPOSE[seed][1] if row == "odd" and seed in ON_PURPOSE else "ok"
+    for row in CELLS
+    for seed in range(SEEDS)
+}
 
 
-def checkout(folder: Path) -> StandIn:
-    """The stand-in with the rows of the soak."""
-    standin = StandIn(folder)
-    for name, train in TRAIN_CELLS.items():
-        parameters = "EPOCHS, N_TRAIN, N_TEST, SECONDS, SEED = 2, 640, 100, 0.5, 0"
-        code = [("parameters", parameters), ("setup", SETUP), ("data", DATA), ("train", train), ("record", RECORD)]
-        standin.notebook(name, code)
-    # Its packages are those of the tests' interpreter, so that it is made again in a second
-    tiny = standin.environment("tiny", "{}.{}".format(*sys.version_info), "", post_install="link.py")
-    (tiny / "link.py").write_text(LINK.format(packages=sysconfig.get_path("purelib")))
-    standin.catalog("".join(standin.entry(name, "tiny" if name == "tiny" else "test") for name in TRAIN_CELLS))
-    return standin
+def below(folder: Path) -> Iterator[psutil.Process]:
+    """Every process of this machine whose working directory, cookie or command line lies below a folder; but for this one and what
+    has started it."""
+    here = {os.getpid(), *(process.pid for process in psutil.Process().parents())}
+    for process in psutil.process_iter():
+        places = []
+        for ask in (process.cwd, lambda one=process: one.environ().get(COOKIE, ""), lambda one=process: command(one)):
+            with suppress(psutil.Error, OSError):
+                places.append(ask())
+        if process.pid not in here and any(str(folder) in place for place in places):
+            yield process
 
 
-@dataclass
-class Runner:
-    """A runner at work, and its memory in bytes after its second run and now."""
+def command(process: psutil.Process) -> str:
+    with suppress(psutil.Error):
+        return " ".join(process.cmdline())
+    return ""
 
-    process: subprocess.Popen
-    output: Path
-    began: float
-    runs: int = 0
-    first: int | None = None
-    last: int = 0
 
-    @property
-    def growth(self) -> int:
-        return self.last - self.first if self.first else 0
+class Faults:
+    """Injects random faults into what runs below a folder. ``count``: how many of each kind and signal, and for each role."""
 
-    def look(self) -> None:
-        self.runs = len(ENDED.findall(self.output.read_text(errors="replace")))
-        try:
-            now = psutil.Process(self.process.pid).memory_info().rss
-        except psutil.NoSuchProcess:
+    def __init__(self, seed: int, folder: Path, disk: Path):
+        self.chance, self.folder, self.ballast = random.Random(seed), folder, disk / "ballast"
+        self.count, self._due = Counter[str](), time.monotonic()
+        self._undone: dict[threading.Timer, Callable[[], None]] = {}
+
+    def inject(self) -> None:
+        """One fault, if it is due."""
+        if time.monotonic() < self._due:
             return
-        self.last = now or self.last
-        if self.runs >= 2 and now:
-            self.first = self.first or now
+        self._due = time.monotonic() + self.chance.expovariate(1 / EVERY_S)
+        kind, lasts_s = self.chance.choices([*KINDS], [*KINDS.values()])[0], self.chance.uniform(1, 10)
+        self.count[kind] += 1
+        if kind == "disk" and not self.ballast.exists():
+            with suppress(OSError), self.ballast.open("wb", buffering=0) as file:
+                while file.write(bytes(2**16)):
+                    pass
+            self._later(lasts_s, lambda: self.ballast.unlink(missing_ok=True))
+        elif kind == "stop":
+            role, process = self._process()
+            if process:
+                process.suspend()
+                if role == "runner" or self.chance.random() < 0.6:  # else for ever: the limit must end the run
+                    self._later(lasts_s, process.resume)
+        else:
+            first = self._signal()
+            if kind == "two signals":  # but not to runner and child: the next batch alone would end what these leave
+                time.sleep(lasts_s / 100)
+                self._signal(but={"runner": "child", "child": "runner"}.get(first))
 
-
-class Soak:
-    def __init__(self, seed: int, minutes: float, folder: Path, disk: Path):
-        self.folder, self.disk, self.temp = folder, disk, disk / "tmp"
-        self.temp.mkdir()
-        self.standin = checkout(folder / "checkout")
-        self.seconds, self.seeds = 60 * minutes, max(2, round(SEEDS_A_MINUTE * minutes))
-        self.log_file = folder / "soak.log"
-        venv = self.standin.root / "environments" / "tiny" / ".venv"
-        self.injector = Injector(schedule(seed, self.seconds), folder, disk, venv, self.log)
-        shim = folder / "clock_shift.so"
-        subprocess.run(
-            ["gcc", "-shared", "-fPIC", "-O1", "-o", shim, Path(__file__).with_name("clock_shift.c")], check=True
-        )
-        shifted = {"LD_PRELOAD": str(shim), "CLOCK_SHIFT": str(self.injector.clock)}
-        self.variables = self.standin.variables(TMPDIR=str(self.temp), UV_OFFLINE="1", **shifted)
-        self.outs, self.runners = [disk / "out-1"], []
-        self.exits: Counter[str] = Counter()
-        self.unexplained: list[str] = []
-        self.sockets = 0  # most that were seen at once
-
-    @property
-    def runs(self) -> list[RunName]:
-        return [(row, seed) for row in TRAIN_CELLS for seed in range(self.seeds)]
-
-    def log(self, text: str) -> None:
-        with self.log_file.open("a") as file:
-            file.write(f"{time.strftime('%H:%M:%S')} {self.injector.elapsed_s if self.runners else 0:8.2f}  {text}\n")
-
-    def run(self) -> None:
-        """Faults until the time is over, then a last runner without any."""
-        while self.injector.elapsed_s < self.seconds:
-            runner = self.start()
-            while runner.process.poll() is None and self.injector.elapsed_s < self.seconds:
-                self.injector.inject()
-                self.look(runner)
-            if runner.process.poll() is not None:
-                self.ended(runner)
-                if runner.process.returncode == 2:
-                    self.pause()
-        self.injector.end()
-        if runner.process.poll() is None:
-            runner.process.terminate()
-            runner.process.wait(WAIT_S)
-            self.ended(runner)
-        last = self.start()
-        while last.process.poll() is None:
-            self.look(last)
-        self.ended(last)
-
-    def pause(self) -> None:
-        """Faults go on while no runner can begin, on a full disk."""
-        until = self.injector.elapsed_s + 1
-        while self.injector.elapsed_s < until:
-            self.injector.inject()
-            time.sleep(LOOK_S)
-
-    def start(self) -> Runner:
-        out, number = self.outs[-1], len(self.runners) + 1
-        begun = any(out.glob(".batches/*/order.json"))
-        run = ["run", "--preset", "smoke", "--synthetic", "--seeds", self.seeds, "--jobs", 2, "--timeout", LIMIT_S]
-        command = ["resume"] if begun else [*run, f"--python=test={sys.executable}"]
-        command = self.standin.command(*map(str, command), "--out", str(out), own_python=False)
-        output = self.folder / f"runner-{number}.log"
-        with output.open("wb") as file:
-            pipes = {"stdin": subprocess.DEVNULL, "stdout": file, "stderr": subprocess.STDOUT}
-            process = subprocess.Popen(command, cwd=self.standin.root, env=self.variables, **pipes)
-        self.runners.append(Runner(process, output, time.time()))
-        self.log(f"runner {number}, process {process.pid}: {'resume' if begun else 'run'} {out.name}")
-        return self.runners[-1]
-
-    def look(self, runner: Runner) -> None:
-        """Takes a moment."""
-        time.sleep(LOOK_S)
-        runner.look()
-        self.sockets = max(self.sockets, len(open_sockets(self.folder)))
-
-    def ended(self, runner: Runner) -> None:
-        runner.look()
-        code = runner.process.returncode
-        self.exits[str(code)] += 1
-        lines = runner.output.read_text(errors="replace").splitlines() or [""]
-        self.log(f"runner ended with {code} after {runner.runs} runs: {lines[-1][:150]}")
-        deadline = time.monotonic() + LEFT_S
-        while (left := below(self.folder)) and time.monotonic() < deadline:
-            self.injector.inject()
-            time.sleep(LOOK_S)
-        for process in left:
-            self.log(f"still there: {process}")
-        for line in unexplained(self.outs[-1], runner.began, self.injector.met):
-            self.unexplained.append(line)
-            self.log(f"nothing explains {line}")
-        if code in (0, 1) and is_complete(self.outs[-1], self.runs):
-            self.log(f"{self.outs[-1].name} is complete")
-            if self.injector.elapsed_s < self.seconds:
-                self.outs.append(self.disk / f"out-{len(self.outs) + 1}")
-
-    def table(self) -> list[tuple[str, str, bool]]:
-        """What is looked at in the end, what was found, and whether it is as it must be."""
-        longest = max(self.runners, key=lambda runner: runner.runs)
-        traces = sum("Traceback (most recent call last)" in r.output.read_text(errors="replace") for r in self.runners)
-        return [
-            *end_state(self.folder, self.temp, self.standin.root, self.outs, self.runs),
-            ("runs that failed though no fault met them", str(len(self.unexplained)), not self.unexplained),
-            ("runners that showed a traceback", str(traces), not traces),
-            (
-                f"memory of the runner that lived longest, over its {longest.runs} runs",
-                f"{longest.first / 1e6 if longest.first else 0:.1f} MB {longest.growth / 1e6:+.1f} MB",
-                longest.first is not None and longest.growth < GROWTH,
-            ),
-            ("sockets seen at once while it went on", str(self.sockets), self.sockets > 0),
-        ]
-
-
-def soak(seed: int, minutes: float, folder: Path, disk: Path) -> int:
-    """The exit code: 0 if all is as it must be."""
-    one = Soak(seed, minutes, folder, disk)
-    try:
-        one.run()
-        table = one.table()
-    except Exception as error:  # also of a record that is not valid
-        traceback.print_exc()
-        table = [("the soak could not go on", repr(error), False)]
-    finally:
-        for process in below(folder):
+    def end(self) -> None:
+        """Undo what lasts."""
+        for timer, undo in list(self._undone.items()):
+            timer.cancel()
             with suppress(psutil.NoSuchProcess):
-                process.kill()
-    runs = sum(runner.runs for runner in one.runners)
-    print(f"seed {seed}, {minutes:g} minutes, {runs} runs, {len(one.outs)} batches of {len(one.runs)}, ", end="")
-    print(f"{len(one.runners)} runners, which ended with {dict(one.exits)}")
-    for title, counts in one.injector.counts().items():
-        print(f"{title}: " + ", ".join(f"{name} {number}" for name, number in sorted(counts.items())))
-    for what, seen, good in table:
-        print(f"{'ok ' if good else 'BAD'}  {what}: {seen}")
-    if all(good for *_, good in table):
-        return 0
-    print(f"the last faults of seed {seed}; all are in {one.log_file}:")
-    print("\n".join(f"  {met.fault.at_s:.2f} s  {met.fault}" for met in one.injector.met[-10:]))
-    return 1
+                undo()
+
+    def _signal(self, but: str | None = None) -> str:
+        """Send one to a process of a role that is not ``but``; returns the role."""
+        role, process = self._process(but)
+        name = self.chance.choice(SIGNALS)
+        with suppress(psutil.NoSuchProcess):
+            if process:
+                process.send_signal(Signals[name])
+                self.count[name] += 1
+        return role
+
+    def _process(self, but: str | None = None) -> tuple[str, psutil.Process | None]:
+        """A process of a role, None if there is none just now."""
+        roles = {role: often for role, (_, often) in ROLES.items() if role != but}
+        role = self.chance.choices([*roles], [*roles.values()])[0]
+        of_role = [process for process in below(self.folder) if ROLES[role][0] in command(process)]
+        self.count[role] += bool(of_role)
+        return role, self.chance.choice(of_role) if of_role else None
+
+    def _later(self, seconds: float, undo: Callable[[], None]) -> None:
+        def work() -> None:
+            with suppress(psutil.NoSuchProcess):
+                undo()
+
+        timer = threading.Timer(seconds, work)
+        self._undone[timer] = undo
+        timer.start()
+
+
+def soak(seed: int, minutes: float, folder: Path, disk: Path) -> list[str]:
+    """Returns what is not as it must be."""
+    (disk / "tmp").mkdir()
+    standin = StandIn(folder / "checkout")
+    for name, train in CELLS.items():
+        parameters = "EPOCHS, N_TRAIN, N_TEST, SECONDS, SEED = 2, 640, 100, 0.5, 0"
+        code = {"parameters": parameters, "setup": SETUP, "data": DATA, "train": train, "record": RECORD}
+        standin.notebook(name, [*code.items()])
+    standin.catalog("".join(standin.entry(name) for name in CELLS))
+    faults, end, outs, ended = Faults(seed, folder, disk), time.monotonic() + 60 * minutes, [disk / "out-1"], Counter()
+    tracebacks, last = 0, False
+    while not last:
+        last, out = time.monotonic() >= end, outs[-1]  # the last runner meets no fault
+        if any(out.glob(".batches/*/order.json")):
+            arguments = ["resume"]
+        else:
+            arguments = ["run", "--preset", "smoke", "--synthetic", "--seeds", str(SEEDS), "--jobs", "2"]
+            arguments += ["--timeout", str(LIMIT_S), f"--python=all={sys.executable}"]
+        with (folder / "runner.log").open("w+b") as log:
+            runner = subprocess.Popen(
+                standin.command(*arguments, "--out", str(out), own_python=False),
+                cwd=standin.root,
+                env=standin.variables(TMPDIR=str(disk / "tmp")),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+            )
+            while runner.poll() is None and (last or time.monotonic() < end):
+                if not last:
+                    faults.inject()
+                time.sleep(0.1)
+            if time.monotonic() >= end:
+                faults.end()
+            if runner.poll() is None:
+                runner.terminate()
+            runner.wait(WAIT_S)
+            log.seek(0)
+            tracebacks += b"Traceback (most recent call last)" in log.read()
+        ended[str(runner.returncode)] += 1
+        deadline = time.monotonic() + LEFT_S
+        while any(below(folder)) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        if runner.returncode in (0, 1) and not wrong_records(out) and not last:
+            outs.append(disk / f"out-{len(outs) + 1}")
+    print(f"seed {seed}, {minutes:g} minutes, {len(outs)} batches of {len(RUNS)}; runners ended with {dict(ended)}")
+    print(", ".join(f"{name} {number}" for name, number in sorted(faults.count.items())))
+    wrong = [line for out in outs for line in wrong_records(out)]
+    return wrong + left(folder, disk / "tmp", standin.root, outs) + ["a runner showed a traceback"] * bool(tracebacks)
+
+
+def wrong_records(out: Path) -> list[str]:
+    """The runs of a batch without exactly one valid record that ended as it should, with a reason where it failed."""
+    try:
+        found = [record for _, record in records.read_all(out)]
+    except RosettaError as error:
+        return [str(error)]
+    ends = Counter(
+        (record.framework, record.seed or 0, record.status) for record in found if record.error or record.status == "ok"
+    )
+    wanted = Counter((*run, status) for run, status in RUNS.items())
+    return [f"{out.name}: {one}" for one in [*(wanted - ends), *(ends - wanted)]]
+
+
+def left(folder: Path, temp: Path, root: Path, outs: list[Path]) -> list[str]:
+    """What is still there of runs and runners below a folder."""
+    found = [f"process {process}" for process in below(folder)]
+    sockets = (line.rpartition(" ")[2] for line in Path("/proc/net/unix").read_text().splitlines())
+    found += [f"socket {path}" for path in sockets if str(folder) in path]
+    found += [f"lock held: {file}" for out in outs for file in out.glob(".batches/*/lock") if lock.is_held(file)]
+    found += [f"lock: {file}" for place in (root, *outs) if (file := place / lock.LOCK).exists()]
+    patterns = (".batches/*/rosetta-*", "**/*.tmp")
+    files = [*temp.iterdir(), *(file for out in outs for pattern in patterns for file in out.glob(pattern))]
+    for out in outs:
+        named = set()
+        for file, record in records.read_all(out):
+            named |= {file, *(file.with_name(name) for name in (record.notebook.executed, record.notebook.log) if name)}
+        files += [file for file in out.glob("[!.]*/*/*/*") if file not in named]
+    return found + [f"file {file}" for file in files]
 
 
 def main() -> int:
@@ -236,16 +227,23 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument("--folder", type=Path, help="for checkout and logs; a new temporary one when not given")
     parser.add_argument("--disk", type=Path, help="a small file system for results; one is mounted when not given")
-    given = parser.parse_args()
-    folder = (given.folder or Path(tempfile.mkdtemp(prefix="soak-"))).resolve()
-    if given.disk:
-        return soak(given.seed, given.minutes, folder, given.disk)
+    asked = parser.parse_args()
+    folder = (asked.folder or Path(tempfile.mkdtemp(prefix="soak-"))).resolve()
+    if asked.disk:
+        try:
+            wrong = soak(asked.seed, asked.minutes, folder, asked.disk)
+        finally:
+            for process in below(folder):
+                with suppress(psutil.NoSuchProcess):
+                    process.kill()
+        print("\n".join(f"BAD  {line}" for line in wrong) or "all is as it must be")
+        return bool(wrong)
     disk = folder / "disk"
     disk.mkdir(parents=True)
-    again = [sys.executable, "-m", "tests.soak", f"--seed={given.seed}", f"--minutes={given.minutes}"]
+    again = [sys.executable, "-m", "tests.soak", f"--seed={asked.seed}", f"--minutes={asked.minutes}"]
     mount = f'mount -t tmpfs -o size={DISK} tmpfs "$0" && exec "$@"'
-    command = ["unshare", "-rm", "bash", "-c", mount, str(disk), *again, f"--folder={folder}", f"--disk={disk}"]
-    os.execvp(command[0], command)
+    start = ["unshare", "-rm", "bash", "-c", mount, str(disk), *again, f"--folder={folder}", f"--disk={disk}"]
+    os.execvp(start[0], start)
 
 
 if __name__ == "__main__":

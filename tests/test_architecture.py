@@ -27,12 +27,11 @@ LAYERS = (
     {"plan"},
     {"data"},
     {"run"},
-    {"report", "announcement"},
-    {"batch", "compare", "lab", "verify"},
-    {"measure", "cluster"},
+    {"report", "announcement", "journal", "cluster"},
+    {"compare", "lab", "verify"},
+    {"batch", "measure"},
     {"site", "doctor", "published_weights"},
     {"adding"},
-    {"running"},
     {"cli"},
 )
 

@@ -1,42 +1,217 @@
-"""Batches on a real Dask cluster: a scheduler and worker processes on this machine, each with a machine name of its own."""
+"""Batches on a Dask cluster: first one whose scheduler and workers are threads of this process, then (``long``) real processes."""
 
+import asyncio
 import os
 import shutil
 import signal
 import socket
 import subprocess
+import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from rosetta import records
-from rosetta.batch import journal
+from rosetta import cluster, files, journal, records
+from rosetta.cluster import Unfit
+from rosetta.errors import RosettaError
 from rosetta.run import devices
-from tests.dask_cluster import DaskCluster, kill
+from tests.dask_cluster import DaskCluster
 from tests.standin import ROOT, TASK, TRAIN, StandIn, cells, one_line
 from tests.test_run import processes_below
 
 pytestmark = pytest.mark.timeout(300)
-
-pytestmark = pytest.mark.long
-KILL_WORKER = "import psutil; psutil.Process().parent().parent().kill(); time.sleep(60)"  # kernel, child, worker
+HOST = socket.gethostname()
 MARK = "open('../../marks', 'a').write(f'{time.time()}\\n')"
 
 
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory):
-    """A checkout and a cluster with two workers, "box one" and "box two", the second with a nanny, as Dask has it."""
-    folder = tmp_path_factory.mktemp("shared")
-    checkout = StandIn(folder / "checkout")
-    with DaskCluster(folder / "dask") as dask:
-        dask.worker(checkout.root, ROSETTA_MACHINE="box one")
-        dask.worker(checkout.root, nanny=True, ROSETTA_MACHINE="box two")
-        dask.wait()
-        yield checkout, dask
+def found_in(checkout: StandIn) -> dict[str, records.Record]:
+    return {record.name: record for _, record in records.read_all(checkout.out)}
 
 
-def run(checkout: StandIn, where, *names: str, options: tuple[str, ...] = ("--synthetic",), **variables):
-    return checkout.run(*names, options=(*options, "--cluster", str(where)), **variables)
+def status_of(checkout: StandIn) -> journal.Status:
+    return files.load(journal.Status, journal.find(checkout.out, "last") / "status.json")
+
+
+@pytest.fixture
+def run(inside, monkeypatch):
+    """Runs rows of the stand-in on a cluster of so many workers."""
+    from distributed import LocalCluster, utils
+
+    # Not that of an earlier test: its thread may be in the process that this one is a fork of
+    monkeypatch.setattr(utils, "_offload_executor", ThreadPoolExecutor(1))
+
+    def call(workers, *names, options=("--synthetic",)):
+        threads = {"processes": False, "protocol": "tcp", "dashboard_address": ":0", "threads_per_worker": 1}
+        with LocalCluster(n_workers=workers, **threads) as dask:
+            done = inside.run(*names, options=(*options, "--cluster", dask.scheduler_address))
+        return done, found_in(inside)
+
+    return call
+
+
+@pytest.fixture
+def on_worker(monkeypatch):
+    """Puts a function before what a worker does with a run; it has the worker and the framework."""
+    ordinary = cluster.run
+
+    def put(function):
+        async def run(worker, key, topic, planned, *job):
+            await function(worker, planned["row"]["framework"])
+            return await ordinary(worker, key, topic, planned, *job)
+
+        monkeypatch.setattr(cluster, "run", run)
+
+    return put
+
+
+def test_a_batch_on_two_workers(run, inside):
+    done, found = run(2, "good", "raises")
+    assert (done.returncode, done.stderr) == (1, "")
+    lines = done.stdout.splitlines()
+    assert lines[1] == "2 runs, 2 at a time, about 1 s"
+    assert any(line.startswith(f"[1/2] good on {HOST}: ok  50.00 %") for line in lines)
+    assert lines[-1].startswith("1 of 2 runs ok; table:")
+    good, raises = found["good"], found["raises"]
+    assert (good.status, raises.status) == ("ok", "failed") and "no kernel image is available" in raises.error
+    assert {(record.machine.name, record.attempts, record.beside) for record in (good, raises)} == {
+        ("test-machine", 1, 1)
+    }
+    assert (inside.column() / good.notebook.executed).is_file()
+    assert [(line.where, line.state) for line in status_of(inside).lines] == [(HOST, "ok"), (HOST, "failed")]
+    batch = journal.find(inside.out, "last")
+    assert sorted(path.name for path in batch.iterdir()) == ["lock", "order.json", "status.json"]
+
+
+@pytest.mark.parametrize(
+    "options, error",
+    [
+        (("--data-dir", "/nonexistent"), "/nonexistent"),
+        (("--synthetic", "--python", "test=/nonexistent/python"), "--python test: there is no /nonexistent/python"),
+    ],
+)
+def test_what_a_worker_lacks_is_one_line_in_the_record(run, options, error):
+    done, found = run(1, "good", options=options)
+    (failed,) = found.values()
+    assert (done.returncode, failed.status) == (1, "failed") and error in one_line(failed.error)
+
+
+def test_a_run_whose_worker_is_lost_starts_again_once(run, on_worker):
+    """``raises`` takes down its first worker, ``diverges`` each."""
+    lost = []
+
+    async def lose(worker, framework):
+        if framework == "diverges" or framework == "raises" and "raises" not in lost:
+            lost.append(framework)
+            closing = asyncio.create_task(worker.close(nanny=False))
+            await asyncio.sleep(60)  # until that cancels it
+            await closing
+
+    on_worker(lose)
+    done, found = run(4, "good", "raises", "diverges")
+    assert {name: (record.status, record.attempts) for name, record in found.items()} == {
+        "good": ("ok", 1),
+        "raises": ("failed", 2),
+        "diverges": ("crashed", 2),
+    }
+    assert sorted(lost) == ["diverges", "diverges", "raises"] and done.returncode == 1
+    assert "its worker was lost, and so was that of the second attempt" in one_line(found["diverges"].error)
+    assert done.stdout.count("is lost; the run starts again on another") == 2
+
+
+def test_an_unfit_worker_gets_no_more_runs_and_an_error_there_is_the_record_of_its_run(run, on_worker):
+    unfit = []
+
+    async def refuse(worker, framework):
+        if not unfit:
+            unfit.append(worker.address)
+            raise Unfit("its checkout has another common/ than this one")
+        assert worker.address not in unfit, "it is used again"
+        if framework == "raises":
+            raise ValueError("what a worker says\nin two lines")
+
+    on_worker(refuse)
+    done, found = run(2, "good", "raises")
+    assert f"worker {unfit[0]} ({HOST}): its checkout has another common/ than this one" in done.stdout
+    assert {name: (record.status, record.attempts) for name, record in found.items()} == {
+        "good": ("ok", 1),
+        "raises": ("failed", 1),
+    }
+    assert found["raises"].error == "the worker could not run it: ValueError: what a worker says"
+
+
+def test_a_cluster_of_unfit_workers_is_one_line(run, inside, monkeypatch):
+    def refuse(*_):
+        raise Unfit("its checkout has another notebooks/ than this one")
+
+    monkeypatch.setattr(cluster, "_check_same", refuse)
+    done, found = run(2, "good")
+    assert done.returncode == 2 and not found and not inside.out.exists()
+    said = one_line(done.stderr)
+    assert "no worker of the cluster can be used: worker tcp://" in said
+    assert said.endswith("its checkout has another notebooks/ than this one (and 1 more such)")
+
+
+@pytest.mark.parametrize("part", ["notebooks", "common", "environments", "rosetta"])
+def test_a_checkout_that_differs_is_refused(part, monkeypatch):
+    same = cluster.contents()
+    cluster._check_same(same)
+    message = f"its checkout has another {part}/ than this one: bring both to one commit and start the worker anew"
+    with pytest.raises(Unfit, match=message):
+        cluster._check_same(same | {part: "another"})
+    monkeypatch.setattr(cluster, "_loaded", "before it was edited")
+    with pytest.raises(Unfit, match="another rosetta/"):
+        cluster._check_same(same)
+
+
+@pytest.mark.parametrize(
+    "where, message",
+    [
+        ("tcp://127.0.0.1:9", "no Dask scheduler of this version answers at tcp://127.0.0.1:9 (.*); .* docs"),
+        ("nonsense://1", "answers at nonsense://1 (.*); --cluster takes tcp://HOST:PORT or a scheduler's file (.json)"),
+        ("nowhere.json", "--cluster: nowhere.json is not there; dask scheduler --scheduler-file writes one"),
+        ("list.json", "no Dask scheduler of this version answers at list.json (.*)"),
+    ],
+)
+def test_no_scheduler_is_one_line_soon(where, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "list.json").write_text("[]")
+    begun = time.monotonic()
+    with pytest.raises(RosettaError) as caught:
+        cluster.connect(where)
+    assert time.monotonic() - begun < 10
+    line = one_line(str(caught.value))
+    assert all(part in line for part in message.split(".*")), line
+
+
+def test_dask_not_installed_or_another_server_is_one_line(monkeypatch):
+    with socket.create_server(("127.0.0.1", 0)) as anybody:
+        address = f"tcp://127.0.0.1:{anybody.getsockname()[1]}"
+        with pytest.raises(RosettaError, match="(it keeps silent)"):
+            cluster.connect(address)
+        monkeypatch.setitem(sys.modules, "distributed", None)
+        with pytest.raises(RosettaError, match=f"uv run --extra cluster run_all.py run --cluster {address}"):
+            cluster.connect(address)
+
+
+def test_workers_on_the_same_processors_share_them(monkeypatch):
+    monkeypatch.setattr("rosetta.run.machine.processors", lambda: [0, 1, 2, 3, 4])
+    monkeypatch.setattr("rosetta.run.machine.devices", list)
+    assert [devices.first(part, 2).processors for part in range(2)] == [(0, 1), (2, 3)]
+    assert devices.first().processors is None and devices.first(6, 7).processors is None
+
+
+def test_dask_leaves_no_thread_limit_to_the_runs(monkeypatch):
+    """Its nanny gives the worker a single thread for OpenMP and BLAS; what the user has set stays."""
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    monkeypatch.setenv("MKL_NUM_THREADS", "3")
+    with cluster._surroundings("/data"):
+        assert "OMP_NUM_THREADS" not in os.environ
+        assert os.environ["MKL_NUM_THREADS"] == "3" and os.environ["ROSETTA_DATA"] == "/data"
+    assert os.environ["OMP_NUM_THREADS"] == "1" and os.environ.get("ROSETTA_DATA") != "/data"
+
+
+# ---- Real processes
 
 
 def start(checkout: StandIn, where, *names: str) -> subprocess.Popen:
@@ -61,10 +236,6 @@ def until(runner: subprocess.Popen, text: str) -> str:
     raise AssertionError(said + runner.stderr.read())
 
 
-def all_records(checkout: StandIn) -> dict[str, records.Record]:
-    return {record.name: record for _, record in records.read_all(checkout.out)}
-
-
 def gone(checkout: StandIn, seconds: float = 20) -> bool:
     """Whether no process of a run is left within that time."""
     deadline = time.monotonic() + seconds
@@ -73,114 +244,61 @@ def gone(checkout: StandIn, seconds: float = 20) -> bool:
     return not processes_below(checkout)
 
 
-def test_results_land_in_a_column_for_each_machine_and_resume_goes_on(shared):
-    checkout, dask = shared
-    done = run(checkout, dask.file, "good", "raises", options=("--synthetic", "--epochs", "2"))
-    assert done.returncode == 1 and "2 runs, 2 at a time" in done.stdout, done.stdout + done.stderr
-    host = os.uname().nodename
-    assert f"good on {host}: starting" in done.stdout
-    found = all_records(checkout)
-    assert {name: record.status for name, record in found.items()} == {"good": "ok", "raises": "failed"}
-    assert {record.machine.name for record in found.values()} == {"box-one", "box-two"}
-    assert {(record.attempts, record.beside) for record in found.values()} == {(1, 1)}
-    good = found["good"]
-    column = checkout.out / good.machine.name / TASK / "smoke,epochs=2-synthetic"
-    assert good.notebook.executed == "good.ipynb" and "injected-parameters" in (column / "good.ipynb").read_text()
-    assert "epoch 2/2" in (column / good.notebook.log).read_text()
-    status = journal.read_status(journal.find(checkout.out, "last"))
-    assert [(line.where, line.part) for line in status.lines] == [(host, "epoch 2/2"), (host, "")]
-    assert not list(checkout.out.rglob("rosetta-*")) and gone(checkout)
-
-    again = checkout.call("resume", "--out", str(checkout.out), own_python=False)
-    assert "1 of 2 runs are finished" in again.stdout and "good on" not in again.stdout
-    assert all_records(checkout)["good"] == good
-
-
-@pytest.mark.parametrize(
-    "options, error",
-    [
-        (("--data-dir", "/nonexistent"), "/nonexistent"),
-        (("--synthetic", "--python", "test=/nonexistent/python"), "--python test: there is no /nonexistent/python"),
-    ],
-)
-def test_what_a_worker_lacks_is_one_line_in_the_record(shared, options, error):
-    checkout, dask = shared
-    done = run(checkout, dask.address, "good", options=options)
-    assert done.returncode == 1, done.stderr
-    (failed,) = (record for _, record in records.read_all(checkout.out) if not record.changed)
-    assert failed.status == "failed" and error in one_line(failed.error)
-    subprocess.run(["rm", "-r", str(checkout.out)], check=True)
-
-
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
-def test_an_end_of_the_runner_ends_the_runs_on_the_workers(shared, how):
-    checkout, dask = shared
-    runner = start(checkout, dask.file, "good[slow]")
-    until(runner, "starting")
-    time.sleep(1)
-    assert processes_below(checkout)
-    runner.send_signal(how)
-    _, errors = runner.communicate(timeout=30)
-    assert runner.returncode == (-9 if how == signal.SIGKILL else 130)
-    assert how == signal.SIGKILL or "interrupted" in one_line(errors)
-    assert gone(checkout)
-    assert not list(checkout.out.rglob("good-slow*.json"))
-
-
-def test_a_worker_that_is_lost_costs_its_run_a_second_attempt_and_no_more(standin, tmp_path):
-    """``fragile`` takes its worker down once, ``deadly`` each time."""
-    fragile = f"if not os.path.exists('../../marks'):\n    {MARK}; {KILL_WORKER}\n" + TRAIN.strip()
-    for name, code in (("fragile", fragile), ("deadly", KILL_WORKER)):
-        standin.notebook(name, [*cells("good")[:3], ("train", code), cells("good")[4]])
-    standin.catalog("".join(standin.entry(name) for name in ("good", "fragile", "deadly")))
+@pytest.mark.long
+def test_columns_for_each_machine_resume_and_an_end_of_the_runner(standin, tmp_path):
+    """Two workers, the second with a nanny, as Dask has it."""
     with DaskCluster(tmp_path / "dask") as dask:
-        for number in range(4):
-            dask.worker(standin.root, ROSETTA_MACHINE=f"box {number}")
-        done = run(standin, dask.wait().file)
-        assert done.returncode == 1, done.stderr
-        found = all_records(standin)
-        assert (found["good"].status, found["good"].attempts) == ("ok", 1)
-        assert (found["fragile"].status, found["fragile"].attempts) == ("ok", 2)
-        assert (found["deadly"].status, found["deadly"].attempts) == ("crashed", 2)
-        assert "its worker was lost, and so was that of the second attempt" in one_line(found["deadly"].error)
-        assert done.stdout.count("is lost; the run starts again on another") == 2
-        assert len(list(records.read_all(standin.out))) == 3
-        assert sum(worker.poll() == -signal.SIGKILL for worker in dask.workers) == 3
-        assert gone(standin), "the kernel dies with its worker"
+        dask.worker(standin.root, ROSETTA_MACHINE="box one")
+        dask.worker(standin.root, nanny=True, ROSETTA_MACHINE="box two")
+        options = ("--synthetic", "--epochs", "2", "--cluster", str(dask.wait().file))
+        done = standin.run("good", "raises", options=options)
+        assert done.returncode == 1 and "2 runs, 2 at a time" in done.stdout, done.stdout + done.stderr
+        found = found_in(standin)
+        assert {record.machine.name for record in found.values()} == {"box-one", "box-two"}
+        good = found["good"]
+        column = standin.out / good.machine.name / TASK / "smoke,epochs=2-synthetic"
+        assert "injected-parameters" in (column / good.notebook.executed).read_text()
+        assert "epoch 2/2" in (column / good.notebook.log).read_text()
+        assert [(line.where, line.part) for line in status_of(standin).lines] == [(HOST, "epoch 2/2"), (HOST, "")]
+        assert not list(standin.out.rglob("rosetta-*")) and gone(standin)
+
+        again = standin.call("resume", "--out", str(standin.out), own_python=False)
+        assert "1 of 2 runs are finished" in again.stdout and "good on" not in again.stdout
+        assert found_in(standin)["good"] == good
+
+        for how in (signal.SIGINT, signal.SIGKILL):
+            runner = start(standin, dask.address, "good[slow]")
+            until(runner, "starting")
+            time.sleep(1)
+            assert processes_below(standin)
+            runner.send_signal(how)
+            _, errors = runner.communicate(timeout=30)
+            assert runner.returncode == (-9 if how == signal.SIGKILL else 130)
+            assert how == signal.SIGKILL or "interrupted" in one_line(errors)
+            assert gone(standin) and not list(standin.out.rglob("good-slow*.json"))
 
 
+@pytest.mark.long
 def test_no_worker_left_is_told_and_a_new_one_goes_on(standin, tmp_path):
     standin.catalog(standin.entry("good") + "[frameworks.good.variants.slow]\nparameters = { SECONDS = 8 }\n")
     with DaskCluster(tmp_path / "dask") as dask:
         only = dask.worker(standin.root)
         runner = start(standin, dask.wait().file, "good[slow]")
         until(runner, "starting")
-        kill(only)
+        only.kill()
+        only.wait()
         assert "the run starts again on another" in until(runner, "no worker is left for 1 runs: waiting for one")
+        assert gone(standin), "the kernel dies with its worker"
         dask.worker(standin.root)
         until(runner, "good[slow]: starting")
-        dask.scheduler.send_signal(signal.SIGKILL)
+        dask.scheduler.kill()
         _, errors = runner.communicate(timeout=30)
         assert runner.returncode == 2
         assert "is gone; finished runs are kept, and run_all.py resume goes on once it is back" in one_line(errors)
         assert gone(standin)
 
 
-def test_a_checkout_that_changes_in_a_batch_gets_no_more_runs(standin, tmp_path):
-    standin.catalog(standin.entry("good") + "[frameworks.good.variants.slow]\nparameters = { SECONDS = 5 }\n")
-    with DaskCluster(tmp_path / "dask") as dask:
-        dask.worker(standin.root)
-        runner = start(standin, dask.wait().file, "good[*]")
-        until(runner, "starting")
-        with (standin.root / "common" / "record.py").open("a") as file:
-            file.write("# edited\n")
-        said = until(runner, "no worker is left for 1 runs: waiting for one")
-        assert "its checkout has another common/ than this one: bring both to one commit" in said
-        runner.send_signal(signal.SIGINT)
-        runner.communicate(timeout=30)
-        assert runner.returncode == 130 and len(all_records(standin)) == 1
-
-
+@pytest.mark.long
 def test_one_run_a_worker_at_a_time_whatever_its_threads(standin, tmp_path):
     """Also when two batches use it: the other one is a copy of the checkout."""
     code = f"{MARK}\nSECONDS = 2\n{TRAIN.strip()}\n{MARK}"
@@ -202,6 +320,7 @@ def test_one_run_a_worker_at_a_time_whatever_its_threads(standin, tmp_path):
     assert all(end - begin > 2 for begin, end in zip(marks[::2], marks[1::2])), "begun and ended in turn"
 
 
+@pytest.mark.long
 def test_gpu_workers_alone_take_the_runs_and_unfit_ones_are_told(standin, tmp_path):
     """The GPU is a fake one, which the worker preloads."""
     fake = ("--resources", "GPU=1", "--preload", "tests.fake_gpu_preload")
@@ -212,141 +331,13 @@ def test_gpu_workers_alone_take_the_runs_and_unfit_ones_are_told(standin, tmp_pa
         dask.worker(standin.root)
         dask.worker(standin.root, "--resources", "GPU=1")
         dask.worker(None, "--resources", "GPU=1")
-        done = run(standin, dask.wait().file, "good", "diverges")
+        done = standin.run("good", "diverges", options=("--synthetic", "--cluster", str(dask.wait().file)))
         assert done.returncode == 1 and "1 of 2 runs ok" in done.stdout, done.stdout + done.stderr
-        found = all_records(standin).values()
-        assert {record.machine.name for record in found} == {"tesla-v0"} and len(found) == 2
-        assert {record.machine.gpus[0].name for record in found} == {"Tesla V0"}
+        found = found_in(standin).values()
+        assert {record.machine.gpus[0].name for record in found} == {"Tesla V0"} and len(found) == 2
         for said in (
             "sees the same GPU as tcp://127.0.0.1:",
             "has the resource GPU but sees no GPU: mend its driver or start it without --resources",
             "it finds no checkout of this runner",
         ):
             assert done.stdout.count(said) == 1, done.stdout
-
-
-def test_a_cluster_of_unfit_workers_is_one_line(standin, tmp_path):
-    (tmp_path / "other").mkdir()
-    other = StandIn(tmp_path / "other" / "checkout")
-    notebook = other.root / "notebooks" / TASK / "good.ipynb"
-    notebook.write_text(notebook.read_text().replace("2.0 - epoch", "1.0 - epoch"))
-    with DaskCluster(tmp_path / "dask") as dask:
-        dask.worker(other.root)
-        done = run(standin, dask.wait().file, "good")
-    assert done.returncode == 2
-    assert "no worker of the cluster can be used" in one_line(done.stderr)
-    assert "its checkout has another notebooks/ than this one" in done.stderr
-    assert not standin.out.exists()
-
-
-@pytest.mark.parametrize(
-    "where, message",
-    [
-        ("tcp://127.0.0.1:9", "no Dask scheduler answers at tcp://127.0.0.1:9 (Connection refused); docs"),
-        ("nonsense://1", "--cluster takes tcp://HOST:PORT or a scheduler's file (.json), not nonsense://1"),
-        ("nowhere.json", "nowhere.json is not there; dask scheduler --scheduler-file writes one"),
-        ("catalog.json", "catalog.json is not valid: Input should be an object"),
-    ],
-)
-def test_no_scheduler_is_one_line_soon(standin, where, message):
-    (standin.root / "catalog.json").write_text("[]")
-    begun = time.monotonic()
-    done = run(standin, where, "good")
-    assert time.monotonic() - begun < 10
-    assert done.returncode == 2 and message in one_line(done.stderr)
-
-
-def test_dask_not_installed_or_another_server_is_one_line(standin, tmp_path):
-    (tmp_path / "without").mkdir()
-    (tmp_path / "without" / "distributed.py").write_text("raise ModuleNotFoundError(name='distributed')")
-    with socket.create_server(("127.0.0.1", 0)) as anybody:
-        address = f"tcp://127.0.0.1:{anybody.getsockname()[1]}"
-        done = run(standin, address, "good", PYTHONPATH=str(tmp_path / "without"))
-        assert done.returncode == 2
-        assert f"uv run --extra cluster run_all.py run --cluster {address}" in one_line(done.stderr)
-        done = run(standin, address, "good")
-        assert done.returncode == 2 and "does not answer as a Dask scheduler" in one_line(done.stderr)
-
-
-@pytest.mark.parametrize("option", [("--gpus", "all"), ("--threads", "2"), ("--jobs", "2")], ids=" ".join)
-def test_options_of_this_machine_make_no_sense(standin, option):
-    done = run(standin, "tcp://127.0.0.1:9", "good", options=option)
-    assert done.returncode == 2 and "--gpus, --threads and --jobs share out this machine" in one_line(done.stderr)
-
-
-def test_workers_on_the_same_processors_share_them(monkeypatch):
-    monkeypatch.setattr("rosetta.run.machine.processors", lambda: [0, 1, 2, 3, 4])
-    monkeypatch.setattr("rosetta.run.machine.devices", list)
-    assert [devices.first(part, 2).processors for part in range(2)] == [(0, 1), (2, 3)]
-    assert devices.first().processors is None and devices.first(6, 7).processors is None
-
-
-def test_dask_leaves_no_thread_limit_to_the_runs(monkeypatch):
-    """Its nanny gives the worker a single thread for OpenMP and BLAS; what the user has set stays."""
-    from rosetta.cluster import worker
-
-    monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    monkeypatch.setenv("MKL_NUM_THREADS", "3")
-    with worker._surroundings("/data"):
-        assert "OMP_NUM_THREADS" not in os.environ
-        assert os.environ["MKL_NUM_THREADS"] == "3" and os.environ["ROSETTA_DATA"] == "/data"
-    assert os.environ["OMP_NUM_THREADS"] == "1" and os.environ.get("ROSETTA_DATA") != "/data"
-
-
-def test_workers_in_network_namespaces(standin, tmp_path, missing):
-    """Two workers that reach the scheduler by virtual cables only, as boxes do; one cable is pulled in a run."""
-    standin.catalog(
-        standin.entry("good")
-        + "".join(f"[frameworks.good.variants.{name}]\nparameters = {{ SECONDS = 8 }}\n" for name in ("slow", "other"))
-    )
-    spaces = [f"rosetta-{os.getpid()}-{number}" for number in range(2)]
-    try:
-        try:
-            for number, space in enumerate(spaces):
-                lay_cable(space, number)
-        except (OSError, subprocess.CalledProcessError) as error:
-            missing(f"network namespaces need root and iproute2: {getattr(error, 'stderr', None) or error}")
-        soon = {"DASK_DISTRIBUTED__COMM__TIMEOUTS__TCP": "11s"}  # the least, until a cut connection is noticed
-        with DaskCluster(tmp_path / "dask", host="0.0.0.0", **soon) as dask:
-            port = dask.address.rpartition(":")[2]
-            for number, space in enumerate(spaces):
-                dask.worker(
-                    standin.root,
-                    "--host",
-                    f"10.231.{number}.2",
-                    address=f"tcp://10.231.{number}.1:{port}",
-                    before=("ip", "netns", "exec", space),
-                    ROSETTA_MACHINE=f"box {number}",
-                    **soon,
-                )
-            dask.wait()
-            runner = start(standin, f"tcp://127.0.0.1:{port}", "good[slow]", "good[other]")
-            until(runner, "starting"), until(runner, "starting")
-            ip("link", "set", "eth0", "down", space=spaces[0])
-            out, errors = runner.communicate(timeout=120)
-            assert runner.returncode == 0, out + errors
-            assert "worker tcp://10.231.0.2:" in out and out.count("is lost") == 1
-            found = all_records(standin).values()
-            assert {record.machine.name for record in found} == {"box-1"}
-            assert sorted(record.attempts for record in found) == [1, 2]
-            assert gone(standin), "the worker that was cut off has ended its run"
-    finally:
-        for space in spaces:
-            subprocess.run(["ip", "netns", "delete", space], capture_output=True)
-
-
-def lay_cable(space: str, number: int) -> None:
-    """A network namespace with the address 10.231.<number>.2, whose other end has .1 here."""
-    here = f"ros{os.getpid()}-{number}"[-15:]  # the system's limit
-    ip("netns", "add", space)
-    ip("link", "add", here, "type", "veth", "peer", "name", "eth0", "netns", space)
-    ip("address", "add", f"10.231.{number}.1/24", "dev", here)
-    ip("link", "set", here, "up")
-    ip("address", "add", f"10.231.{number}.2/24", "dev", "eth0", space=space)
-    ip("link", "set", "eth0", "up", space=space)
-    ip("link", "set", "lo", "up", space=space)
-
-
-def ip(*arguments: str, space: str | None = None) -> None:
-    within = ("-n", space) if space else ()
-    subprocess.run(["ip", *within, *arguments], check=True, capture_output=True, text=True)

@@ -151,7 +151,7 @@ def test_disk_full(standin, tmp_path, missing):
     said = the_line(done.stdout, "raises: failed: ")
     return (
         f"{said}; {the_line(done.stdout, 'could be kept')}",
-        "the record, in room that was set aside; other runs go on",
+        "the record, in the room of the run's own files; other runs go on",
     )
 
 

@@ -1,13 +1,10 @@
 """A batch of runs whose figures are known beforehand: what it says, keeps and returns, and what resume makes of it."""
 
-from types import SimpleNamespace
-
 import pytest
 
-from rosetta import data, records, running
-from rosetta.batch import batch, journal, screen
-from rosetta.batch.journal import Order
+from rosetta import batch, data, files, journal, records
 from rosetta.errors import RosettaError, Unavailable
+from rosetta.journal import Order
 from rosetta.report import pages
 from rosetta.run import kernels, machine
 from rosetta.terminal import Console
@@ -37,7 +34,7 @@ def known(monkeypatch):
     monkeypatch.setattr(kernels, "chosen", lambda python, build: interpreter)
     monkeypatch.setattr(machine, "cpu", lambda: "the processor")
     monkeypatch.setattr(data, "locate", lambda dataset, folder=None, fetch=True: None)
-    monkeypatch.setattr(journal, "time", SimpleNamespace(monotonic=lambda: 0.0))
+    monkeypatch.setattr(journal.Line, "elapsed_s", 0.0)
     return interpreter
 
 
@@ -55,24 +52,24 @@ def raising(error: Exception):
 
 
 def test_batch_and_what_resume_makes_of_it(known, said, tmp_path, monkeypatch):
-    assert running.run(ORDER, tmp_path) == 0
+    assert batch.run(ORDER, tmp_path) == 0
     first, *lines = said()
     assert first == RESULTS.format(tmp_path)
     assert lines[3:] == [*RUNS, f"2 of 2 runs ok; table: {tmp_path}/results.md"]
     (folder,) = (tmp_path / ".batches").iterdir()
-    assert journal.read_order(folder) == ORDER and sorted(file.name for file in folder.iterdir()) == [
+    assert files.load(Order, folder / "order.json") == ORDER and sorted(file.name for file in folder.iterdir()) == [
         "lock",
         "order.json",
         "status.json",
     ]
-    status = journal.read_status(folder)
+    status = files.load(journal.Status, folder / "status.json")
     assert (status.id, status.slots, status.done, status.remaining_s) == (folder.name, 1, 2, 0.0) and status.ended
     shown = {
         (line.row, line.state, line.where, line.part, line.note, line.result, line.took_s, line.error)
         for line in status.lines
     }
     assert shown == {(row, "ok", "GPU 1", "epoch 3/3", "", "learns", 0.0, None) for row in (TITLE, f"{TITLE} seed 1")}
-    Console(width=200).print(screen.table(status, 40))
+    Console(width=200).print(journal.table(status, 40))
     assert [line.rstrip() for line in said()] == [
         "row             state         at  result  elapsed  of",
         f"{TITLE}         ok     epoch 3/3  learns      0 s",
@@ -89,10 +86,10 @@ def test_batch_and_what_resume_makes_of_it(known, said, tmp_path, monkeypatch):
     assert [one.notebook.executed for one in kept.values()] == ["pytorch.ipynb", "pytorch.seed-1.ipynb"]
     assert len({one.key for one in kept.values()}) == 2 and (tmp_path / "cifar10_cnn.md").exists()
 
-    assert running.resume("last", tmp_path, fresh=False) == 0
+    assert batch.resume("last", tmp_path, fresh=False) == 0
     assert said() == [f"batch {folder.name}: all 2 runs are finished; --fresh runs them again"]
     (place / "pytorch.json").unlink()
-    assert running.resume(folder.name, tmp_path, fresh=False) == 0
+    assert batch.resume(folder.name, tmp_path, fresh=False) == 0
     one = ANNOUNCED[2].replace(", 2 seeds", " ").replace(" each", "")
     some = [RESULTS.format(tmp_path), "1 run, about 42 s", ANNOUNCED[1], one, *RUNS[: len(RUNS) // 2]]
     assert said() == [
@@ -103,7 +100,7 @@ def test_batch_and_what_resume_makes_of_it(known, said, tmp_path, monkeypatch):
     known.pins = "others"
     nothing = "nothing changed beyond noise since the earlier records of this machine (1 rows compared)"
     for anew in (False, True):
-        assert running.resume("last", tmp_path, fresh=anew) == 0
+        assert batch.resume("last", tmp_path, fresh=anew) == 0
         assert said() == [
             f"batch {folder.name}: 0 of 2 runs are finished",
             RESULTS.format(tmp_path),
@@ -113,7 +110,7 @@ def test_batch_and_what_resume_makes_of_it(known, said, tmp_path, monkeypatch):
             nothing,
         ]
     monkeypatch.setenv("ROSETTA_MACHINE", "another box")
-    assert running.resume("last", tmp_path, fresh=False) == 0
+    assert batch.resume("last", tmp_path, fresh=False) == 0
     assert said()[0] == f"batch {folder.name}: 0 of 2 runs are finished"
     assert [file.parts[-4] for file, _ in records.read_all(tmp_path)] == ["another-box"] * 2 + ["nvidia-h200"] * 2
 
@@ -122,11 +119,11 @@ def test_whatever_went_wrong_is_in_the_exit_code(known, said, tmp_path, monkeypa
     one = ORDER.model_copy(update={"seeds": 1})
     with monkeypatch.context() as broken:
         broken.setattr(pages, "write", raising(RosettaError("no room")))
-        assert running.run(one, tmp_path) == 1
+        assert batch.run(one, tmp_path) == 1
         assert said()[-2:] == ["the table could not be renewed: no room", "1 of 1 runs ok"]
     with monkeypatch.context() as broken:
         broken.setattr(batch, "save", raising(OSError("no room")))
-        assert running.run(one, tmp_path / "new") == 1
+        assert batch.run(one, tmp_path / "new") == 1
         assert said()[-2:] == [
             f"{ROW}: only its record could be kept: no room",
             f"1 of 1 runs ok; table: {tmp_path}/new/results.md",
@@ -134,14 +131,14 @@ def test_whatever_went_wrong_is_in_the_exit_code(known, said, tmp_path, monkeypa
         ((_, record),) = records.read_all(tmp_path / "new")
         assert (record.status, record.notebook.executed, record.notebook.log) == ("ok", None, None)
         broken.setattr(records, "write", raising(OSError("none at all")))
-        assert running.run(one, tmp_path / "new") == 1
+        assert batch.run(one, tmp_path / "new") == 1
         assert f"{ROW}: ok, but not kept: none at all" in said()
     monkeypatch.setattr(known, "get", raising(Unavailable("no wheel")))
     for named in (True, False):
-        assert running.run(one.model_copy(update={"named": named}), tmp_path / "skipped") == named
+        assert batch.run(one.model_copy(update={"named": named}), tmp_path / "skipped") == named
         assert said()[-2:] == [f"{ROW}: skipped: no wheel", f"0 of 1 runs ok; table: {tmp_path}/skipped/results.md"]
     monkeypatch.setattr(known, "get", raising(RosettaError("no disk")))
-    assert running.run(one.model_copy(update={"named": False}), tmp_path / "failed") == 1
+    assert batch.run(one.model_copy(update={"named": False}), tmp_path / "failed") == 1
     assert said()[-2:] == [f"{ROW}: failed: no disk", f"0 of 1 runs ok; table: {tmp_path}/failed/results.md"]
 
 
@@ -151,9 +148,9 @@ def test_a_batch_whose_data_cannot_be_had_computes_on_generated_data(known, said
     with monkeypatch.context() as offline:
         offline.setattr(data, "locate", raising(data.Unreachable("cannot download it")))
         with pytest.raises(RosettaError, match="^cannot download it$"):
-            running.run(one.model_copy(update={"data": "real"}), tmp_path)
+            batch.run(one.model_copy(update={"data": "real"}), tmp_path)
         assert not (tmp_path / ".batches").exists() and said()
-        assert running.run(one, tmp_path) == 0
+        assert batch.run(one, tmp_path) == 0
         assert [line for line in said() if "download it" in line or "SYNTHETIC" in line] == [
             "data: cannot download it",
             "cannot download it",
@@ -162,9 +159,9 @@ def test_a_batch_whose_data_cannot_be_had_computes_on_generated_data(known, said
         ]
         ((_, record),) = records.read_all(tmp_path)
         assert record.params["SYNTHETIC"]
-        assert running.resume("last", tmp_path, fresh=False) == 0
+        assert batch.resume("last", tmp_path, fresh=False) == 0
         assert "all 1 runs are finished" in said()[-1]
-    assert running.resume("last", tmp_path, fresh=False) == 0
+    assert batch.resume("last", tmp_path, fresh=False) == 0
     assert "0 of 1 runs are finished" in said()[0]
     ((_, record),) = records.read_all(tmp_path)
     assert "SYNTHETIC" not in record.params
@@ -173,7 +170,7 @@ def test_a_batch_whose_data_cannot_be_had_computes_on_generated_data(known, said
 def test_a_folder_without_its_data_ends_the_batch(known, tmp_path, monkeypatch):
     monkeypatch.setattr(data, "locate", raising(RosettaError("no data")))
     with pytest.raises(RosettaError, match="no data"):
-        running.run(ORDER, tmp_path)
+        batch.run(ORDER, tmp_path)
     assert not (tmp_path / ".batches").exists()
 
 
@@ -193,5 +190,5 @@ REFUSED = [
 @pytest.mark.parametrize("changed, message", REFUSED)
 def test_what_would_spoil_the_times_is_refused(known, tmp_path, changed, message):
     with pytest.raises(RosettaError) as error:
-        running.run(ORDER.model_copy(update=changed), tmp_path)
+        batch.run(ORDER.model_copy(update=changed), tmp_path)
     assert str(error.value) == message

@@ -19,18 +19,13 @@ import psutil
 import pytest
 from papermill.engines import NotebookExecutionManager
 
-import rosetta.batch.batch
-from rosetta import catalog, files, records
-from rosetta.batch.batch import Batch, save
-from rosetta.batch.journal import Line, Order, open_new
-from rosetta.batch.screen import Screen
+from rosetta import batch, files, records
 from rosetta.errors import RosettaError
 from rosetta.kinds import KINDS
 from rosetta.records import Record
 from rosetta.run import child
 from rosetta.run.execute import ExecutedNotebook, Run, new_folder
-from rosetta.terminal import Console
-from tests.standin import ROOT, cells, one_line
+from tests.standin import ROOT, TASK, cells, one_line
 
 
 def test_good_run_leaves_record_notebook_and_table(standin):
@@ -78,10 +73,11 @@ def test_failure_does_not_replace_a_finished_record_and_nothing_names_a_path_of_
     assert written and not [file for file in written if str(standin.root) in file.read_text()]
 
 
-def test_success_takes_an_earlier_failure_away(standin):
-    assert standin.run("good", options=("--synthetic", "--timeout", "1")).returncode == 1
-    assert standin.run("good").returncode == 0
-    assert not list(standin.column().glob("good.failed*"))
+def test_success_takes_an_earlier_failure_away(record, tmp_path):
+    records.write(record.model_copy(update={"status": "failed", "error": "a reason"}), tmp_path)
+    records.path(record.model_copy(update={"status": "failed"}), tmp_path, ".log").touch()
+    file = records.write(record, tmp_path)
+    assert [*file.parent.iterdir()] == [file]
 
 
 def test_sigterm_keeps_finished_rows_and_leaves_no_process(standin):
@@ -123,25 +119,14 @@ def test_disk_full_while_a_record_is_written(record, tmp_path, monkeypatch):
     assert list(file.parent.iterdir()) == [file]
 
 
-@pytest.mark.parametrize("space", [True, False])
-def test_no_file_of_another_run_stands_beside_a_record(record, tmp_path, monkeypatch, space):
-    """A run that left neither notebook nor log; without space, one whose record alone could be kept."""
+def test_no_file_of_another_run_stands_beside_a_record(record, tmp_path):
+    """Of a run that left neither notebook nor log, or whose record alone could be kept."""
     notebook = record.notebook.model_copy(update={"executed": None, "log": None})
     failed = record.model_copy(update={"status": "failed", "error": "a reason", "notebook": notebook})
-    journal = open_new(tmp_path, Order(rows=[record.full_name]), [Line(row=record.full_name, estimate_s=1)], 1)
-    batch = Batch(catalog.load(), tmp_path, journal, Screen(journal.status, Console()))
     for suffix in (".ipynb", ".log"):
         files.write_atomically(records.path(failed, tmp_path, suffix), "of an earlier run")
-
-    def full(run, results):
-        raise RosettaError("no space")
-
-    if not space:
-        monkeypatch.setattr(rosetta.batch.batch, "save", full)
-    kept = batch.keep(0, Run(failed, new_folder(tmp_path)), beside=0)
-    journal.close()
-    assert space or "only its record could be kept" in batch.troubles[0]
-    assert [file.suffix for file in records.path(kept, tmp_path).parent.iterdir()] == [".json"]
+    batch.save(Run(failed, new_folder(tmp_path)), tmp_path)
+    assert [file.suffix for file in records.path(failed, tmp_path).parent.iterdir()] == [".json"]
 
 
 def test_table_that_cannot_be_written_is_one_line(standin):
@@ -157,23 +142,41 @@ def test_table_that_cannot_be_written_is_one_line(standin):
     assert not list(standin.out.glob(".results.md*"))
 
 
-def test_what_a_run_changes_is_in_its_path_and_a_seed_in_its_name(standin):
+def test_what_a_run_changes_is_in_its_path_and_a_seed_in_its_name(inside):
     """Two runs that differ never share a file."""
-    assert standin.run("good").returncode == 0
-    first = standin.record("good")
+    assert inside.run("good").returncode == 0
+    first = inside.record("good")
     for options in (
         ("--batch-size", "32"),
         ("--batch-size", "128", "--seed", "5"),
         ("--epochs", "3", "--threads", "1"),
     ):
-        assert standin.run("good", options=("--synthetic", *options)).returncode == 0
-    assert standin.record("good", "smoke,batchsize=32-synthetic")["params"]["BATCHSIZE"] == 32
-    seeded = standin.record("good.seed-5", "smoke,batchsize=128-synthetic")
+        assert inside.run("good", options=("--synthetic", *options)).returncode == 0
+    assert inside.record("good", "smoke,batchsize=32-synthetic")["params"]["BATCHSIZE"] == 32
+    seeded = inside.record("good.seed-5", "smoke,batchsize=128-synthetic")
     assert seeded["params"]["SEED"] == 5 and seeded["preset"] == "smoke" and seeded["changed"] == {"BATCHSIZE": 128}
-    longer = standin.record("good", "smoke,epochs=3,threads=1-synthetic")
+    longer = inside.record("good", "smoke,epochs=3,threads=1-synthetic")
     assert len(longer["metrics"]["loss"]) == 3 and longer["metrics"]["steady_epoch_s"] is not None
-    assert standin.record("good") == first
-    assert len(records.read_all(standin.out)) == 4
+    assert inside.record("good") == first
+    assert len(records.read_all(inside.out)) == 4
+
+
+def test_a_run_writes_below_runs_and_says_so_unless_results_are_named(inside):
+    done = inside.call("run", "good", "--preset", "smoke", "--synthetic")
+    assert done.returncode == 0, done.stderr
+    (line,) = [line for line in done.stdout.splitlines() if line.startswith("1 of 1 runs ok")]
+    assert line == (
+        "1 of 1 runs ok; table: ./runs/results.md (git ignores runs/; --out results renews what is committed)"
+    )
+    assert (inside.root / "runs" / "test-machine" / TASK / "smoke-synthetic" / "good.json").is_file()
+    assert not (inside.root / "results").exists() and not (inside.root / "results.md").exists()
+    assert "all 1 runs are finished" in inside.call("resume", own_python=False).stdout
+
+    shutil.rmtree(inside.root / "runs")
+    done = inside.call("run", "good", "--preset", "smoke", "--synthetic", "--out", "results")
+    assert done.stdout.splitlines()[-1] == "1 of 1 runs ok; table: ./results.md", done.stdout
+    assert not (inside.root / "runs").exists()
+    assert "/runs/" in (ROOT / ".gitignore").read_text().splitlines()
 
 
 @pytest.mark.parametrize(
@@ -234,7 +237,7 @@ def test_a_run_without_a_folder_is_a_record_like_any_other(record, tmp_path):
     """On a disk too full for an empty folder, nothing is there to be read, copied or removed."""
     (tmp_path / "file").touch()
     run = Run(record, new_folder(tmp_path / "file"))
-    save(run, tmp_path / "results")
+    batch.save(run, tmp_path / "results")
     run.close()
     assert len(records.read_all(tmp_path / "results")) == 1 and not run.folder.exists()
 

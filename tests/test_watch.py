@@ -5,20 +5,14 @@ import pty
 import signal
 import subprocess
 import time
-from datetime import UTC, datetime, timedelta
-from itertools import count
+from datetime import UTC, datetime
 from unittest.mock import Mock
 
 import pytest
 
-from rosetta import catalog, files, lock
-from rosetta.batch import journal
-from rosetta.batch.journal import Journal, Line, Status, is_alive, read_status
-from rosetta.paths import RESULTS
-from rosetta.records import Record
+from rosetta import files, journal, lock
+from rosetta.journal import LOCK, Journal, Line, Order, Status
 from rosetta.run.execute import Progress
-from rosetta.tasks import UNTIMED
-from tests.fault_table import fault
 from tests.standin import one_line
 
 NOW = datetime.now(UTC)
@@ -97,7 +91,7 @@ def test_follows_a_batch_to_its_end(standin):
     assert runner.returncode == 0
 
 
-def test_interrupt_ends_it_quietly_and_the_batch_goes_on(standin):
+def test_interrupt_ends_it_quietly_and_a_runner_that_is_gone_is_told(standin):
     runner = start(standin, "good[slow]")
     terminal = Terminal(standin)
     terminal.until("0 of 1 done")
@@ -105,22 +99,14 @@ def test_interrupt_ends_it_quietly_and_the_batch_goes_on(standin):
     assert terminal.end() == 0
     assert "Traceback" not in terminal.seen and "Aborted" not in terminal.seen
     assert runner.poll() is None
-    runner.send_signal(signal.SIGINT)
-    runner.communicate()
-
-
-def test_runner_that_is_gone(standin):
-    runner = start(standin, "good", "good[slow]")
     terminal = Terminal(standin)
-    terminal.until("of 2 done")
+    terminal.until("0 of 1 done")
     runner.kill()
     runner.wait()
     assert terminal.end() == 1
     (batch,) = (folder.name for folder in (standin.out / ".batches").iterdir())
-    message = f"batch {batch} has lost its runner, 2 runs are missing; go on with: run_all.py resume {batch}"
+    message = f"batch {batch} has lost its runner, 1 runs are missing; go on with: run_all.py resume {batch}"
     assert message in terminal.seen.replace("\r\n", "")
-    done = watch(standin)
-    assert done.returncode == 1 and f"{message} --out {standin.out}" in done.stdout
 
 
 def test_without_a_terminal_the_table_is_printed_once(inside):
@@ -163,64 +149,34 @@ def test_bad_input_is_one_line(inside):
     assert done.returncode == 2 and "status.json is not valid" in one_line(done.stderr)
 
 
-@pytest.mark.parametrize("step", [timedelta(days=-365), timedelta(0), timedelta(days=365)])
-def test_runner_lives_as_long_as_it_holds_the_batch_whatever_its_clock_said(tmp_path, step, monkeypatch):
-    assert is_alive(tmp_path) is False, "a batch that nobody has begun"
-    kept = Journal(tmp_path, Status(id="x", host="elsewhere", pid=2**22 + 1, started=NOW + step))
-    assert is_alive(tmp_path) is True
+def test_runner_lives_as_long_as_it_holds_the_batch(tmp_path, monkeypatch):
+    folder = journal.new_folder(tmp_path, Order(rows=[]))
+    assert not lock.is_held(folder / LOCK), "a batch that nobody has begun"
+    kept = Journal(folder, [], 1)
+    assert lock.is_held(folder / LOCK)
     kept.close()
-    assert is_alive(tmp_path) is False
+    assert not lock.is_held(folder / LOCK)
     monkeypatch.setattr(lock, "take", Mock(side_effect=PermissionError))
-    assert is_alive(tmp_path) is None, "not to be told"
-
-
-class Stepped(datetime):
-    """A clock of the day that is set back by an hour each time somebody looks at it."""
-
-    looks = count()
-
-    @classmethod
-    def now(cls, tz=None):
-        return NOW - timedelta(hours=next(cls.looks))
-
-
-@fault("the clock is set back in a batch", "a clock of the day that goes back an hour each time it is read")
-def test_clock_that_is_set_back_changes_no_duration(tmp_path, monkeypatch):
-    monkeypatch.setattr(journal, "datetime", Stepped)
-    record = files.load(Record, next(RESULTS.glob(f"*/*/{UNTIMED}/*.json")))
-    kept = Journal(tmp_path, Status(id="x", host="x", pid=1, started=NOW, lines=[Line(row="good", estimate_s=3)]))
-    (line,) = kept.status.lines
-    kept.begin(0, "")
-    assert 0 <= line.elapsed_s < 60
-    kept.end(0, record, catalog.load().task(record.task))
-    kept.close()
-    (line,) = read_status(tmp_path).lines
-    assert line.ended < line.started and 0 <= line.elapsed_s < 60
-    watched = Line(row="good", estimate_s=3, started=NOW + timedelta(days=1))
-    assert watched.elapsed_s == 0, "who only watches has no other clock"
-    return "the times of day as the clock tells them", "every duration, and the order of batches"
+    assert lock.is_held(folder / LOCK), "it may be"
 
 
 def test_the_last_batch_is_the_one_that_began_last(tmp_path):
-    """Whatever the clock says: here the batches before have begun in the future."""
-    order = journal.Order(rows=[])
-    ids = ["20991231-095959", *(f"20991231-095959-{number}" for number in range(2, 12))]
-    (tmp_path / ".batches" / ids[0]).mkdir(parents=True)
-    (tmp_path / ".batches" / "notes").mkdir()
-    for id in ids[1:]:
-        journal.open_new(tmp_path, order, [], 1).close()
-        assert journal.find(tmp_path, "last").name == id
+    first, second = (journal.new_folder(tmp_path, Order(rows=[])) for _ in range(2))
+    assert first.name < second.name and journal.find(tmp_path, "last") == second
 
 
 def test_what_came_too_soon_to_be_written_is_written_later(tmp_path):
-    status = Status(id="x", host="x", pid=1, started=NOW, lines=[Line(row="good", estimate_s=3)])
-    kept = Journal(tmp_path, status)
+    folder = journal.new_folder(tmp_path, Order(rows=["good"]))
+    kept = Journal(folder, [Line(row="good", estimate_s=3)], 1)
+
+    def part() -> str:
+        return files.load(Status, folder / "status.json").lines[0].part
+
     for epoch in (1, 2):
         kept.progress(0, Progress("running", "epoch", epoch, 2, "loss 1.0"))
-    assert read_status(tmp_path).lines[0].part == "epoch 1/2"
     deadline = time.monotonic() + 10
-    while read_status(tmp_path).lines[0].part == "epoch 1/2" and time.monotonic() < deadline:
+    while part() != "epoch 2/2" and time.monotonic() < deadline:
         time.sleep(0.05)
-    assert read_status(tmp_path).lines[0].part == "epoch 2/2"
+    assert part() == "epoch 2/2" and files.load(Status, folder / "status.json").ended is None
     kept.close()
-    assert read_status(tmp_path).ended
+    assert files.load(Status, folder / "status.json").ended

@@ -14,10 +14,10 @@ import tomlkit
 
 from rosetta import catalog, data, files, notebook, plan, records
 from rosetta.adding import scaffold
-from rosetta.batch.batch import save
-from rosetta.batch.screen import STYLES
+from rosetta.batch import save
 from rosetta.catalog import Catalog, Row
 from rosetta.errors import RosettaError
+from rosetta.journal import STYLES
 from rosetta.paths import from_root
 from rosetta.plan import Plan
 from rosetta.records import Record

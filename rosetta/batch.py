@@ -1,0 +1,352 @@
+"""A batch: many runs one after another in each slot, whatever happens to one of them. ``run_all.py run``, ``resume``, ``--plan``."""
+
+import itertools
+import os
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import CancelledError
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
+
+from rosetta import catalog, data, files, journal, plan, records
+from rosetta.announcement import announce
+from rosetta.compare import compare, show_batch
+from rosetta.errors import RosettaError, SlotLost, Unavailable
+from rosetta.journal import STYLES, Journal, Line, Order, Screen
+from rosetta.paths import portable
+from rosetta.plan import Plan
+from rosetta.records import Record
+from rosetta.report import pages
+from rosetta.run import devices, kernels
+from rosetta.run.devices import Slot
+from rosetta.run.environments import events
+from rosetta.run.execute import Progress, Run, execute, not_run
+from rosetta.run.kernels import Kernels
+from rosetta.run.workers import Workers
+from rosetta.tasks import UNTIMED
+from rosetta.terminal import Console
+from rosetta.where import about, results_folder
+
+REAL = "real"  # the word of --data
+COST = 20  # the table takes no more than that part of a batch's time: it is made from all records
+
+Numbered = list[tuple[int, Plan]]  # plans, each with its line of the journal
+Timed = list[tuple[Plan, float]]  # plans with their estimates in seconds
+
+
+def row_names(names: list[str], tasks: list[str], every: bool) -> list[str]:
+    """The full names of the rows that are asked for. Raises RosettaError for names that are none."""
+    if every and tasks:
+        raise RosettaError("--all-tasks names every task: leave out --task")
+    return [row.full_name for row in catalog.load().to_run(names, tasks, every)]
+
+
+def show_plan(order: Order, out: Path | None, rows: bool) -> int:
+    """Announce what a batch would do, each row where ``rows`` asks for them; nothing is run, installed or downloaded."""
+    with _executor(order) as executor:
+        batch = Batch(order, out, executor)
+        batch.announce(batch.plans, whole=not order.named, rows=rows)
+    return 0
+
+
+def run(order: Order, out: Path | None) -> int:
+    """Run a new batch. Exit code 0 only if every row that was to run succeeded.
+
+    A row that this machine cannot hold is skipped; that counts as a failure only if the row was asked for by name.
+    """
+    if order.cluster and any(value is not None for value in (order.gpus, order.threads, order.jobs)):
+        raise RosettaError(
+            "--gpus, --threads and --jobs share out this machine; with --cluster each worker takes one run at a time"
+        )
+    with _executor(order) as executor:
+        batch = Batch(order, out, executor)
+        batch.announce(batch.plans, whole=not order.named)
+        batch.bring_data()
+        return batch.execute(journal.new_folder(batch.results, batch.order), {})
+
+
+def resume(name: str, out: Path | None, fresh: bool) -> int:
+    """Run what a batch still lacks; all of it anew if ``fresh``."""
+    folder = journal.find(results_folder(out), name)
+    order = files.load(Order, folder / "order.json")
+    with _executor(order) as executor:
+        batch = Batch(order, out, executor)
+        batch.bring_data()
+        finished = {} if fresh else batch.finished(folder.name)
+        missing = [pair for number, pair in enumerate(batch.plans) if number not in finished]
+        if not missing:  # what a runner that was killed after the last record had still to do
+            Journal(folder, batch.lines(finished), len(executor.slots)).close()
+            pages.write(batch.catalog, batch.results)
+            batch.console.say(f"batch {folder.name}: all {len(finished)} runs are finished; --fresh runs them again")
+            return 0
+        batch.console.say(f"batch {folder.name}: {len(finished)} of {len(batch.plans)} runs are finished")
+        batch.announce(missing)
+        return batch.execute(folder, finished)
+
+
+class Batch:
+    """The runs of an order, planned for where they are executed. ``plans`` are in the order in which they run."""
+
+    def __init__(self, asked: Order, out: Path | None, executor: "Local"):
+        self.console, self.executor = Console(), executor
+        self.catalog, self.results = catalog.load(), results_folder(out)
+        on_gpu = any(slot.on_gpu for slot in executor.slots)
+        self.order = order = asked.model_copy(update={"preset": asked.preset or plan.default_preset(on_gpu)})
+        rows = [row for row in self.catalog.select(order.rows) if order.named or on_gpu or not row.facts.gpu_only]
+        slot = {"threads": order.threads, "gpus": order.gpus_per_run if order.gpus_per_run > 1 else None}
+        plans = plan.make(
+            self.catalog,
+            rows,
+            order.preset,
+            order.overrides,
+            gpu=on_gpu,
+            synthetic=order.synthetic,
+            seeds=order.seeds,
+            slot={name: value for name, value in slot.items() if value is not None},
+            timeout_s=order.timeout_s,
+        )
+        self.earlier = [record for _, record in records.read_all(self.results)]
+        machines = {slot.machine.name for slot in executor.slots}
+        same_machines = [record for record in self.earlier if record.machine.name in machines]
+        tasks = list(dict.fromkeys([self.catalog.main, *self.catalog.tasks]))
+        self.plans = plan.soonest_first(plans, same_machines, self._installed_s, tasks)
+        if order.data_dir and not order.cluster:
+            data.locate_all(plans, Path(order.data_dir))
+            os.environ["ROSETTA_DATA"] = order.data_dir  # kernels inherit it; records must not hold such a path
+        self.troubles: list[str] = []  # what could not be kept, for the end of the batch
+        self._keeping, self._table_due = threading.Lock(), 0.0
+
+    def _installed_s(self, planned: Plan) -> float:
+        """Seconds until the environment of a run is there."""
+        chosen, slots = self.executor.kernels, self.executor.slots
+        with suppress(Unavailable):
+            if chosen.interpreter(planned.row.environment) is None:
+                return chosen.environment(planned.row, slots[0].machine.gpus if slots else ()).install_s
+        return 0.0
+
+    def announce(self, plans: Timed, whole: bool = False, rows: bool = False) -> None:
+        """Tell what these plans will do. whole: nobody has chosen rows. rows: a line for each of them."""
+        slots, downloads = self.executor.slots, []
+        if not self.order.cluster:  # its workers have data of their own
+            downloads = [f"data: {portable(text)}" for text in data.to_download(planned for planned, _ in plans)]
+        announce(self.catalog, plans, slots, self.executor.kernels, self.console, self.results, downloads, whole, rows)
+
+    def bring_data(self) -> None:
+        """Bring the data sets of all plans. Runs whose data set cannot be had compute on generated data instead."""
+        missing = set()
+        for dataset in data.of(planned for planned, _ in self.plans) if not self.order.cluster else ():
+            try:
+                data.locate(dataset)
+            except data.Unreachable as reason:
+                if self.order.data == REAL:
+                    raise
+                self.console.say(str(reason), "yellow")
+                missing.add(dataset)
+        if not missing:
+            return
+        runs = sum(planned.dataset in missing for planned, _ in self.plans)
+        self.plans = [
+            (planned.on_generated_data() if planned.dataset in missing else planned, seconds)
+            for planned, seconds in self.plans
+        ]
+        self.console.say(
+            f"So {runs} run{'s' * (runs > 1)} compute{'s' * (runs == 1)} on generated data, marked SYNTHETIC wherever a figure appears. "
+            f"run_all.py resume takes the real data once they are there; --data {REAL} stops here instead.",
+            "yellow",
+        )
+
+    def finished(self, batch: str) -> dict[int, Record]:
+        """The records of a batch's successful runs that would be the same experiment today, by the numbers of their plans."""
+        succeeded = {
+            (record.full_name, record.seed, record.key): record
+            for record in self.earlier
+            if record.batch == batch and record.status == "ok"
+        }
+        machines = {slot.machine.name: slot.machine for slot in self.executor.slots}
+        if self.order.cluster:  # today's workers may be others than those that a cluster had when the batch began
+            machines = {record.machine.name: record.machine for record in succeeded.values()}
+        rows = {planned.row.full_name: planned.row for planned, _ in self.plans}
+        read = cache(Path.read_bytes)
+
+        @cache
+        def fingerprint(row: str, machine: str) -> str:
+            return self.executor.kernels.fingerprint(rows[row], machines[machine].gpus)
+
+        finished = {}
+        for (number, (planned, _)), machine in itertools.product(enumerate(self.plans), machines):
+            key = planned.key(fingerprint(planned.row.full_name, machine), machine, read)
+            if record := succeeded.get((planned.row.full_name, planned.seed, key)):
+                finished[number] = record
+        return finished
+
+    def lines(self, finished: dict[int, Record]) -> list[Line]:
+        """A line of the journal for each plan."""
+        several, lines = len({planned.row.task for planned, _ in self.plans}) > 1, []
+        for number, (planned, seconds) in enumerate(self.plans):
+            title = planned.row.full_name if several else planned.row.name
+            seed = "" if planned.seed is None else f" seed {planned.seed}"
+            lines.append(Line(row=title + seed, estimate_s=round(seconds, 1)))
+            if record := finished.get(number):
+                lines[-1].started = record.started
+                lines[-1].end(record, self.catalog.task(record.task), record.started, record.metrics.wall_s)
+        return lines
+
+    def execute(self, folder: Path, finished: dict[int, Record]) -> int:
+        """Run what is not finished, keep each run, and sum up. Returns the exit code; an interrupt loses nothing that has ended.
+
+        folder: of the batch. finished: by the numbers of their plans.
+        """
+        self.journal = Journal(folder, self.lines(finished), len(self.executor.slots))
+        self.screen = Screen(self.journal.status, self.console)
+        missing = [(number, planned) for number, (planned, _) in enumerate(self.plans) if number not in finished]
+        try:
+            with self.screen.live:
+                done = list(self.executor.each(missing, self))
+        finally:
+            page = self._write_table()
+            self.journal.close()
+        for record in done:
+            if record.status != "ok":
+                log = records.path(record, self.results, ".log")
+                where = f" (log: {portable(str(log))})" if log.exists() else ""
+                text = f"{self.catalog.label(record)}: {record.status}: {record.error}{where}"
+                self.console.say(text, STYLES[record.status])
+        for trouble in self.troubles:
+            self.console.say(trouble, "red")
+        succeeded = sum(record.status == "ok" for record in done)
+        table = f"; table: {portable(str(page))}{about(self.results)}" if page else ""
+        self.console.say(f"{succeeded} of {len(done)} runs ok{table}")
+        kept = {id(record) for record in finished.values()}
+        before = [record for record in self.earlier if id(record) not in kept]
+        show_batch(compare(before, [*finished.values(), *done]), self.console)
+        good = all(record.status == "ok" or record.status == "skipped" and not self.order.named for record in done)
+        return 0 if good and not self.troubles else 1
+
+    def progress(self, number: int, progress: Progress) -> None:
+        """A run goes on; called by several threads."""
+        self.journal.progress(number, progress)
+        self.screen.progress(number)
+
+    def keep(self, number: int, run: Run, beside: int) -> Record:
+        """Put a run's files where they belong, tell of it, and renew the table; called by several threads.
+
+        A results folder that can no longer be written is no reason to stop: what a run gave is told.
+        """
+        record = run.record
+        record.batch, record.beside = self.journal.folder.name, beside
+        with self._keeping:
+            try:
+                save(run, self.results)
+            except (RosettaError, OSError) as error:
+                run.close()  # gives its room on a full disk to its record
+                self._save_record(record, error)
+            run.close()
+            self.journal.end(number, record, self.catalog.task(record.task))
+            self.screen.end(number)
+            if time.monotonic() >= self._table_due:
+                started = time.monotonic()
+                with suppress(RosettaError):  # tried again at the end of the batch
+                    pages.write(self.catalog, self.results)
+                self._table_due = time.monotonic() + COST * (time.monotonic() - started)
+        return record
+
+    def _save_record(self, record: Record, error: Exception) -> None:
+        record.notebook.executed = record.notebook.log = None
+        label = self.catalog.label(record)
+        try:
+            _write(record, self.results)
+            self.troubles.append(f"{label}: only its record could be kept: {error}")
+        except (RosettaError, OSError) as again:
+            self.troubles.append(f"{label}: {record.status}, but not kept: {again}")
+
+    def _write_table(self) -> Path | None:
+        try:
+            return pages.write(self.catalog, self.results)[0]
+        except RosettaError as error:
+            self.troubles.append(f"the table could not be renewed: {error}")
+            return None
+
+
+def save(run: Run, results: Path) -> None:
+    """Put a run's executed notebook, log and record where they belong, the record last."""
+    for source, suffix in ((run.executed, ".ipynb"), (run.log, ".log")):
+        if source.is_file():
+            target = records.path(run.record, results, suffix)
+            files.write_atomically(target, source.read_text(encoding="utf-8", errors="replace"))
+            setattr(run.record.notebook, "executed" if suffix == ".ipynb" else "log", target.name)
+    _write(run.record, results)
+
+
+def _write(record: Record, results: Path) -> None:
+    """Write the record; then delete a notebook or a log that it does not name: it is not whole, or of an earlier run."""
+    records.write(record, results)
+    for suffix, named in ((".ipynb", record.notebook.executed), (".log", record.notebook.log)):
+        if not named:
+            records.path(record, results, suffix).unlink(missing_ok=True)
+
+
+@contextmanager
+def _executor(order: Order) -> Iterator["Local"]:
+    """Where the runs of an order go: this machine, or a cluster, which has the same two fields and the same method."""
+    if order.cluster:
+        from rosetta.cluster import Cluster
+
+        with Cluster(order.cluster, order.kernels, order.data_dir, Console().say) as cluster:
+            yield cluster
+        return
+    slots = devices.timed(order.gpus, order.threads, order.gpus_per_run)
+    if order.jobs not in (None, len(slots)):
+        if order.preset != UNTIMED:
+            raise RosettaError(
+                f"--jobs {order.jobs} would let timed runs share a device ({len(slots)} here), and their times would mean nothing: "
+                f"leave it out, or use --preset {UNTIMED}"
+            )
+        if order.threads is not None:
+            raise RosettaError("--jobs shares the processors out by itself: leave out --threads")
+        slots = devices.shared(order.gpus, order.jobs)
+    yield Local(slots, kernels.chosen(**order.kernels))
+
+
+class Local:
+    """This machine as the place of a batch's runs: one a slot at a time."""
+
+    def __init__(self, slots: list[Slot], chosen: Kernels):
+        self.slots, self.kernels = slots, chosen
+
+    def each(self, plans: Numbered, batch: Batch) -> Iterator[Record]:
+        """Execute the plans, tell the batch of every step, and give it each run to keep; yields what it kept.
+
+        Ctrl-C or SIGTERM ends this with KeyboardInterrupt, and what was going on then leaves no process.
+        """
+        if len(self.slots) > 1:
+            self._make_environments(plans, batch)
+        workers = Workers(self.slots)
+        yield from workers.each(lambda numbered: self._run(*numbered, workers, batch), plans)
+
+    def _make_environments(self, plans: Numbered, batch: Batch) -> None:
+        """Before the first run: an installation would disturb the runs beside it."""
+        rows = {(planned.row.environment, planned.row.imports): planned.row for _, planned in plans}
+        machines = {slot.machine.name: slot.machine for slot in self.slots}
+        for row, machine in itertools.product(rows.values(), machines.values()):
+            with suppress(RosettaError):  # told when a run asks for it
+                log = batch.journal.folder / "install.log"
+                self.kernels.get(row, log, events(batch.screen.note), machine.gpus)
+
+    def _run(self, number: int, planned: Plan, workers: Workers, batch: Batch) -> Record:
+        """One run; it is kept before its slot takes the next, so that nothing else goes on while that is timed."""
+        fitting = {slot.machine.name for slot in self.slots if self.kernels.has_build(planned.row, slot.machine.gpus)}
+        folder = batch.journal.folder
+        try:
+            with workers.share(lambda slot: slot.machine.name in fitting) as slot:
+                batch.journal.begin(number, slot.title)
+                run = execute(planned, slot, self.kernels, lambda now: batch.progress(number, now), folder)
+                if workers.interrupted:
+                    run.close()
+                    raise CancelledError
+                return batch.keep(number, run, beside=len(workers.slots) - 1)
+        except SlotLost as lost:
+            batch.journal.begin(number, "")
+            failed = not_run(planned, workers.slots[0], self.kernels, "failed", str(lost))
+            return batch.keep(number, failed, beside=0)
