@@ -71,7 +71,7 @@ def crossload(
 
     options = command.Options(task, data_dir, synthetic, out, python or [], build or [], gpus, jobs)
     sizes = {"N_TRAIN": train_size, "N_TEST": test_size}
-    given = {name: size for name, size in sizes.items() if size is not None} | constants(set_ or [])
+    changed = {name: size for name, size in sizes.items() if size is not None} | constants(set_ or [])
     raise typer.Exit(
-        lock.alone("crossload", lambda: command.crossload(names or [], given, options), results_folder(out))
+        lock.alone("crossload", lambda: command.crossload(names or [], changed, options), results_folder(out))
     )
