@@ -75,13 +75,13 @@ class Catalog:
     def __init__(
         self,
         frameworks: dict[str, Framework],
-        known: dict[str, Task],
+        by_key: dict[str, Task],
         compared: Iterable[str] = (),
         main: str | None = None,
     ):
-        self.frameworks, self.tasks, self.compared = frameworks, known, tuple(compared)
-        self.main = main or next(iter(known), "")
-        self._rows = {key: self._make(task) for key, task in known.items()}
+        self.frameworks, self.tasks, self.compared = frameworks, by_key, tuple(compared)
+        self.main = main or next(iter(by_key), "")
+        self._rows = {key: self._make(task) for key, task in by_key.items()}
 
     def task(self, key: str) -> Task:
         if key not in self.tasks:
@@ -144,15 +144,15 @@ class Catalog:
         if slash:
             rows = [row for row in rows if row.task == self.task(key).key]
         framework, _, variant = rest.partition("[")
-        own = [row for row in rows if row.framework == framework]
-        if not own:
+        variants = [row for row in rows if row.framework == framework]
+        if not variants:
             raise unknown("framework", framework, {row.framework for row in rows})
         if variant == "*]":
-            return own
-        found = [row for row in own if row.name == rest]
-        if variant and not found:
-            raise unknown("variant", rest, {row.name for row in own})
-        return found or own
+            return variants
+        same = [row for row in variants if row.name == rest]
+        if variant and not same:
+            raise unknown("variant", rest, {row.name for row in variants})
+        return same or variants
 
     def _make(self, task: Task) -> list[Row]:
         """The rows of a task: of every notebook, and those that it says cannot exist."""

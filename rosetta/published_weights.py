@@ -15,8 +15,8 @@ def convert(task_key: str, source: str, file: Path, to: Path, kernels: Kernels) 
     """Write the canonical weights of a task from a source's file. Exit code 0. Raises RosettaError for what is not known, not there or does not fit."""
     from common.weights import WeightsError, load_weights, save_weights  # here, because they bring NumPy
 
-    known = catalog.load()
-    task = known.task(task_key)
+    collection = catalog.load()
+    task = collection.task(task_key)
     if source not in task.weights:
         there = ", ".join(task.weights) or "none"
         raise RosettaError(f"{task.file} names no source of weights {source}; there are: {there}")
@@ -24,7 +24,7 @@ def convert(task_key: str, source: str, file: Path, to: Path, kernels: Kernels) 
         raise RosettaError(f"there is no {file}")
     if to.suffix != ".npz":
         raise RosettaError(f"{to}: the file of weights must end in .npz")
-    (row, *_) = known.select([task.weights[source]], task_key)
+    (row, *_) = collection.select([task.weights[source]], task_key)
     program = scripts.program("weights", row)
     with TemporaryDirectory(prefix="rosetta-") as folder:
         kernel, made = kernels.get(row, Path(folder) / "install.log"), Path(folder) / "weights.npz"

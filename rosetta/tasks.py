@@ -188,18 +188,18 @@ class Task(Strict):
 
     def examine(self) -> None:
         """Raises RosettaError where the file sets a parameter that there is not or that does not fit, or names no metric."""
-        given = {f"presets.{name}": values for name, values in self.presets.items()}
-        given |= {"without_chance": self.without_chance}
-        given |= {f"sweep.{name}, {value}": {name: value} for name, values in self.sweep.items() for value in values}
-        given |= {f"compared, {place}": place for place in self.compared}
+        places = {f"presets.{name}": values for name, values in self.presets.items()}
+        places |= {"without_chance": self.without_chance}
+        places |= {f"sweep.{name}, {value}": {name: value} for name, values in self.sweep.items() for value in values}
+        places |= {f"compared, {point}": point for point in self.compared}
         for key, protocol in self.protocols.items():
-            for place in protocol.on(gpu=True).places() + protocol.on(gpu=False).places():
-                given[f"protocols.{key}, point {place}"] = place
+            for point in protocol.on(gpu=True).places() + protocol.on(gpu=False).places():
+                places[f"protocols.{key}, point {point}"] = point
         if self.check:
-            given["check.parameters"] = self.check.parameters
+            places["check.parameters"] = self.check.parameters
             for metric in self.check.least.keys() - self.kind.metrics.model_fields.keys():
                 raise unknown(f"metric in check.least of {self.file}:", metric, self.kind.metrics.model_fields)
-        for place, values in given.items():
+        for place, values in places.items():
             self.fit(values, f"{place} of {self.file}", TOLD)
 
     def fit(self, values: dict[str, Any], where: str, besides: Mapping[str, Any] | None = None) -> None:

@@ -69,10 +69,10 @@ class Speed(Kind):
 
     def share(self, params: Any, constants: dict[str, Any]) -> float:
         """By the multiply-adds, where the task counts them."""
-        own = {"NETWORK": params.NETWORK, "PHASE": "step", BATCH: 1}
+        usual = {"NETWORK": params.NETWORK, "PHASE": "step", BATCH: 1}
         if work := self.flop(params, constants | {BATCH: 1}):
-            return work / self.flop(params, own)
-        return _passes(constants) / _passes(own)
+            return work / self.flop(params, usual)
+        return _passes(constants) / _passes(usual)
 
     def flop(self, params: Any, constants: dict[str, Any]) -> int | None:
         if not hasattr(params, "network"):

@@ -169,8 +169,8 @@ class Train(Kind):
         Of shorter runs it is known whether they learn: whether all of them do better than a guess, beyond chance.
         """
         accuracies = [run.metrics.accuracy for run in runs]
-        told = all({"EPOCHS", "N_TRAIN", "N_TEST"} <= run.params.keys() for run in runs)
-        if quantity is not ACCURACY or None in accuracies or not told:
+        comparable = all({"EPOCHS", "N_TRAIN", "N_TEST"} <= run.params.keys() for run in runs)
+        if quantity is not ACCURACY or None in accuracies or not comparable:
             return None
         seen = min(run.params["EPOCHS"] * run.params["N_TRAIN"] for run in runs) / constants["N_TRAIN"]
         if seen >= 1:

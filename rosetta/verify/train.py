@@ -289,18 +289,6 @@ def dropout(losses: list, expected, mine, reference, tolerances: dict) -> Findin
     return judge.finding
 
 
-@dataclass(frozen=True)
-class Trained:
-    """loss: the mean of all epochs; change: of each matrix, as a vector."""
-
-    loss: float
-    change: Weights
-
-    @property
-    def whole(self) -> np.ndarray:
-        return np.concatenate(list(self.change.values()))
-
-
 def order(losses: list, weights: Weights, reference: Reference, tolerances: dict) -> Finding:
     """Level 5 where the order of the examples is all that is random. losses: of the epochs; weights: in the end.
 
@@ -312,31 +300,34 @@ def order(losses: list, weights: Weights, reference: Reference, tolerances: dict
     if len(losses) != EPOCHS:
         judge.fail(f"{len(losses)} epochs instead of {EPOCHS}")
         return judge.finding
-    unshuffled, others = reference.once(_orders)
-    mine, means = Trained(losses.mean(), _change(weights, reference)), [run.loss for run in others]
-    mean = f"mean loss {mine.loss:.4f} instead of {np.mean(means):.4f}, in sigmas"
-    judge.at_most("mean", _sigmas(mine.loss, means), mean)
-    for name, change in mine.change.items():
-        size, sizes = np.linalg.norm(change), [np.linalg.norm(run.change[name]) for run in others]
+    (_, unshuffled), others = reference.once(_orders)
+    mine, changes, means = _change(weights, reference), [change for _, change in others], [loss for loss, _ in others]
+    mean = f"mean loss {losses.mean():.4f} instead of {np.mean(means):.4f}, in sigmas"
+    judge.at_most("mean", _sigmas(losses.mean(), means), mean)
+    for name, change in mine.items():
+        size, sizes = np.linalg.norm(change), [np.linalg.norm(other[name]) for other in changes]
         steps = f"all steps move {name} by {size:.4f} instead of {np.mean(sizes):.4f}, in sigmas"
         judge.at_most("steps", _sigmas(size, sizes), steps)
-    typical = np.median([np.linalg.norm(run.whole - unshuffled.whole) for run in others])
-    apart = np.linalg.norm(mine.whole - unshuffled.whole)
+    typical = np.median([_apart(change, unshuffled) for change in changes])
+    apart = _apart(mine, unshuffled)
     nearness = typical / apart if apart else np.inf
     judge.at_most("order", nearness, "the examples come in their own order: so many times nearer to it than by chance")
     return judge.finding
 
 
-def _orders(reference: Reference) -> tuple[Trained, list[Trained]]:
-    """What training on the examples in their own order leads to, and in orders drawn anew in every epoch."""
+def _orders(reference: Reference) -> tuple[tuple[float, Weights], list[tuple[float, Weights]]]:
+    """What training on the examples in their own order leads to, and in orders drawn anew in every epoch.
+
+    Each the mean loss of all epochs, and the change of each matrix as a vector.
+    """
     x, y, _, _ = reference.data(EXAMPLES, n_test=1)
 
-    def run(orders: list[np.ndarray]) -> Trained:
+    def run(orders: list[np.ndarray]) -> tuple[float, Weights]:
         starts = range(0, EXAMPLES, BATCH_OF_EXAMPLES)
         parts = [order[first : first + BATCH_OF_EXAMPLES] for order in orders for first in starts]
         batches = [(x[part], y[part]) for part in parts]
         weights, losses = reference.network.train(reference.start, batches, reference.task.constants())
-        return Trained(float(np.average(losses, weights=list(map(len, parts)))), _change(weights, reference))
+        return float(np.average(losses, weights=list(map(len, parts)))), _change(weights, reference)
 
     rng = np.random.RandomState(6)
     unshuffled = [np.arange(EXAMPLES)] * EPOCHS
@@ -345,6 +336,10 @@ def _orders(reference: Reference) -> tuple[Trained, list[Trained]]:
 
 def _change(weights: Weights, reference: Reference) -> Weights:
     return {name: (weights[name] - start).ravel() for name, start in reference.start.items() if start.ndim > 1}
+
+
+def _apart(one: Weights, other: Weights) -> float:
+    return float(np.linalg.norm([np.linalg.norm(one[name] - other[name]) for name in one]))
 
 
 def _sigmas(value: float, drawn: list[float]) -> float:

@@ -105,6 +105,7 @@ def test_row_that_failed_is_no_agreement():
     assert not found.passed and "failed" in "\n".join(found.section({}))
 
 
+@pytest.mark.long
 def test_flavours_that_differ_in_biases_alone():
     task = catalog.load().task("resnet50_features")
     plain, biased, other = (

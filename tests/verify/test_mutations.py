@@ -7,6 +7,7 @@ import pytest
 
 from rosetta import catalog
 from rosetta.measure import scripts
+from rosetta.notebook import by_role
 from rosetta.run import devices
 from rosetta.run.kernels import Kernels
 from rosetta.run.workers import Workers
@@ -41,7 +42,7 @@ def plant(case: Case, folder: Path) -> Copy:
     """The row's notebook with the mistake."""
     task, name, mistake = case
     (row,) = KNOWN.select([name], task)
-    return copied(row, scripts.edited(scripts.cells(row.notebook), getattr(PLANTED[task][mistake], name)), folder)
+    return copied(row, scripts.edited(by_role(row.notebook), getattr(PLANTED[task][mistake], name)), folder)
 
 
 @pytest.fixture(scope="module")
