@@ -205,9 +205,10 @@ def _measure(bench: Measuring, name: str, due: list[Spot], limit_s: float | None
         if remaining is not None and max(spot.estimate_s * ratios.get(spot.row, 1.0), LEAST_S) > remaining:
             left.append(spot)
             continue
-        record = kept.setdefault(spot.row, bench.record(spot.plan, NAME, {NAME: name}))
+        if spot.row not in kept:
+            kept[spot.row] = bench.record(spot.plan, NAME, {NAME: name})
         latest_s = None if remaining is None else remaining + LATE * limit_s
-        point, error, took_s = _point(bench, spot, record, remaining, latest_s)
+        point, error, took_s = _point(bench, spot, kept[spot.row], remaining, latest_s)
         if point.values:
             ratios[spot.row] = took_s / spot.estimate_s
         failed |= bool(error)
