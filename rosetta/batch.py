@@ -205,8 +205,8 @@ class Batch:
             with self.screen.live:
                 done = list(self.executor.each(missing, self))
         finally:
-            page = self._write_table()
             self.journal.close()
+            page = self._write_table()
         for record in done:
             if record.status != "ok":
                 log = records.path(record, self.results, ".log")

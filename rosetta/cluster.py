@@ -5,6 +5,7 @@ why the rest is here. The first half works in the runner, the second on a worker
 """
 
 import asyncio
+import json
 import logging
 import os
 import socket
@@ -80,13 +81,15 @@ class RemoteRun:
 
 def connect(where: str) -> Any:
     """A client of the scheduler. where: its address, or the file that it has written. Raises RosettaError within seconds."""
-    is_file = where.endswith(".json")
-    if is_file and not Path(where).is_file():  # Dask would wait for it without end
-        raise RosettaError(f"--cluster: {where} is not there; dask scheduler --scheduler-file writes one")
+    try:
+        address = json.loads(Path(where).read_text())["address"] if where.endswith(".json") else where
+    except (OSError, ValueError, LookupError, TypeError):
+        raise RosettaError(f"--cluster: {where} is no file that dask scheduler --scheduler-file has written") from None
     try:
         import dask.config
         from dask.utils import parse_timedelta
         from distributed import Client
+        from distributed.comm import get_address_host_port
     except ModuleNotFoundError:
         start = f"uv run --extra cluster run_all.py run --cluster {where}"
         raise RosettaError(f"--cluster needs Dask, which this Python lacks; start it as: {start}") from None
@@ -95,23 +98,28 @@ def connect(where: str) -> Any:
     limit_s = parse_timedelta(dask.config.get("distributed.comm.timeouts.connect"))
     for name in ("distributed", "distributed.client"):  # the user is told in our own words
         logging.getLogger(name).setLevel(logging.CRITICAL)
+    try:  # at once: Dask would try again until its limit
+        socket.create_connection(get_address_host_port(address), limit_s).close()
+    except ValueError:
+        raise RosettaError(f"--cluster takes tcp://HOST:PORT or a scheduler's file (.json), not {address}") from None
+    except OSError as error:
+        reason = f"({error.strerror or 'no answer'}); docs/cluster.md says how to start one"
+        raise RosettaError(f"no Dask scheduler answers at {address} {reason}") from None
     client: Future = Future()
 
     def start() -> None:
         try:
-            client.set_result(Client(**{"scheduler_file" if is_file else "address": where}, set_as_default=False))
+            client.set_result(Client(address, set_as_default=False))
         except Exception as error:
             client.set_exception(error)
 
     # Dask sets no limit to a server that accepts a connection and then keeps silent
     Thread(target=start, daemon=True).start()
     try:
-        return client.result(limit_s + 3)
-    except Exception as error:
-        reason = (str(error.__cause__ or error) or "it keeps silent").splitlines()[0]
+        return client.result(limit_s + 1)
+    except Exception:
         raise RosettaError(
-            f"no Dask scheduler of this version answers at {where} ({reason}); --cluster takes tcp://HOST:PORT or a "
-            "scheduler's file (.json), and docs/cluster.md says how to start one"
+            f"what listens at {address} does not answer as a Dask scheduler of this version does"
         ) from None
 
 

@@ -167,10 +167,10 @@ def test_a_checkout_that_differs_is_refused(part, monkeypatch):
 @pytest.mark.parametrize(
     "where, message",
     [
-        ("tcp://127.0.0.1:9", "no Dask scheduler of this version answers at tcp://127.0.0.1:9 (.*); .* docs"),
-        ("nonsense://1", "answers at nonsense://1 (.*); --cluster takes tcp://HOST:PORT or a scheduler's file (.json)"),
-        ("nowhere.json", "--cluster: nowhere.json is not there; dask scheduler --scheduler-file writes one"),
-        ("list.json", "no Dask scheduler of this version answers at list.json (.*)"),
+        ("tcp://127.0.0.1:9", "no Dask scheduler answers at tcp://127.0.0.1:9 (Connection refused); docs"),
+        ("nonsense://1", "--cluster takes tcp://HOST:PORT or a scheduler's file (.json), not nonsense://1"),
+        ("nowhere.json", "--cluster: nowhere.json is no file that dask scheduler --scheduler-file has written"),
+        ("list.json", "--cluster: list.json is no file that dask scheduler --scheduler-file has written"),
     ],
 )
 def test_no_scheduler_is_one_line_soon(where, message, tmp_path, monkeypatch):
@@ -180,14 +180,13 @@ def test_no_scheduler_is_one_line_soon(where, message, tmp_path, monkeypatch):
     with pytest.raises(RosettaError) as caught:
         cluster.connect(where)
     assert time.monotonic() - begun < 10
-    line = one_line(str(caught.value))
-    assert all(part in line for part in message.split(".*")), line
+    assert message in one_line(str(caught.value))
 
 
 def test_dask_not_installed_or_another_server_is_one_line(monkeypatch):
     with socket.create_server(("127.0.0.1", 0)) as anybody:
         address = f"tcp://127.0.0.1:{anybody.getsockname()[1]}"
-        with pytest.raises(RosettaError, match="(it keeps silent)"):
+        with pytest.raises(RosettaError, match="does not answer as a Dask scheduler"):
             cluster.connect(address)
         monkeypatch.setitem(sys.modules, "distributed", None)
         with pytest.raises(RosettaError, match=f"uv run --extra cluster run_all.py run --cluster {address}"):
