@@ -101,10 +101,10 @@ def test_links_lead_somewhere(page):
 @pytest.fixture(scope="module")
 def command_line():
     """The real command line, whose commands do nothing."""
-    group = cli.app
-    for _, command in pages.commands(group):
-        command.callback = lambda **_: None
-    return group
+    with pytest.MonkeyPatch.context() as patch:
+        for _, command in pages.commands(cli.app):
+            patch.setattr(command, "callback", lambda **_: None)
+        yield cli.app
 
 
 @pytest.mark.parametrize("page", PAGES, ids=named)

@@ -141,7 +141,7 @@ def test_errors_do_not_command_the_terminal_and_a_progress_bar_does():
     code = f"import sys; from rosetta import streams; streams.keep_on(); sys.stderr.write({EVIL!r}); raise OSError({EVIL!r})"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True)
     assert done.stderr.decode().startswith(WORDS.replace(" ", "\r")) and not re.search(rb"[\x1b\x08]", done.stderr)
-    code = f"def app(_): raise RosettaError({EVIL!r})\ncli.app = app; cli.main()"
+    code = f"def app(*_, **__): raise RosettaError({EVIL!r})\ncli.app = app; cli.main()"
     code = f"from rosetta import cli; from rosetta.errors import RosettaError\n{code}"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (2, f"run_all.py: {WORDS}\n")
