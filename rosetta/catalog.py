@@ -10,8 +10,8 @@ from rosetta import files, notebook, parameters, tasks
 from rosetta.errors import RosettaError, unknown
 from rosetta.files import Count, Name, Strict
 from rosetta.kinds import Kind
-from rosetta.naming import Named
 from rosetta.paths import CATALOG, COMMON, ENVIRONMENTS, NOTEBOOKS, from_root
+from rosetta.records import Named
 from rosetta.tasks import RowFacts, Task
 
 SCHEMA = 2

@@ -12,7 +12,7 @@ import click
 from rosetta import lock, paths, streams
 from rosetta.errors import RosettaError, needs_extra
 from rosetta.paths import DATA, RESULTS, ROOT, SYNTHETIC, portable
-from rosetta.printable import printable
+from rosetta.streams import printable
 from rosetta.where import Where, constants, shown_folder
 
 RESUME = "finished runs are kept; run_all.py resume runs the rest"

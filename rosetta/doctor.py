@@ -18,6 +18,7 @@ from rosetta.figures import GIBIBYTES, Cell, Heading, Table
 from rosetta.journal import STYLES
 from rosetta.kinds.kind import Metrics
 from rosetta.measure import scripts
+from rosetta.notebook import by_role
 from rosetta.paths import ROOT
 from rosetta.records import Gpu
 from rosetta.run import devices, environments, machine
@@ -168,7 +169,7 @@ def _check(row: Row, known: Catalog, slot: Slot, kernels: Kernels, tell: Tell) -
 
 def _script(row: Row, known: Catalog, folder: Path, slot: Slot, kernels: Kernels) -> scripts.Script:
     """The notebook's cells up to its setup, and the program's convolution."""
-    cells, change = scripts.cells(row.notebook), scripts.changes(scripts.program(PROGRAMS, row), ROLES)
+    cells, change = by_role(row.notebook), scripts.changes(scripts.program(PROGRAMS, row), ROLES)
     first = {role: cells[role] for role in ROLES}
     first["setup"] += f"\n\n{INPUTS}"
     code = scripts.changed(first, change)

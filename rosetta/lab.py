@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 from rosetta import catalog, files
 from rosetta.catalog import Row
 from rosetta.errors import RosettaError, Unavailable
+from rosetta.notebook import links
 from rosetta.paths import DATA, NOTEBOOKS, ROOT, SYNTHETIC, from_root
 from rosetta.run import environments, kernels, machine
 from rosetta.run.environments import events
@@ -21,14 +21,12 @@ KERNELS = ROOT / ".jupyter"  # made anew each time; JUPYTER_PATH leads there
 COPIES = ROOT / "lab"  # of the notebooks, unless another folder is named; git ignores it
 # Folders of the checkout that take no copies
 PARTS = ("common", "docs", "environments", "programs", "results", "rosetta", "tests")
-PAGE = re.compile(r"\]\((?!\w+:)([^)#\s]+\.md)")  # a link to a page of the project
 
 
 def lab(where: Where, arguments: list[str], folder: Path | None = None) -> int:
     """Make the environments that the rows and JupyterLab need, register their kernels, run JupyterLab until it ends; its exit code.
 
-    arguments: for JupyterLab. folder: where the copies
-    go; the checkout, or its ``notebooks/``, opens the notebooks themselves. A row that this machine cannot run is told
+    arguments: for JupyterLab. folder: where the copies go; the checkout, or its ``notebooks/``, opens the notebooks themselves. A row that this machine cannot run is told
     and left out; raises RosettaError if none is left, or where the folder cannot take copies.
     """
     if os.pathsep in str(ROOT):
@@ -132,8 +130,9 @@ def copy(rows: list[Row], registered: list[Row], folder: Path) -> None:
             made += 1
         else:
             kept += 1
-        for page in _linked(notebook, content):
-            _write(folder, page, files.text(page))
+        for page in sorted(links(notebook)):
+            if page.suffix == ".md" and page.is_relative_to(ROOT) and page.is_file():
+                _write(folder, page, files.text(page))
     there = f" (already there, and left as they are: {kept})" if kept else ""
     print(f"notebooks copied to {folder}: {made}{there}; each opens with its kernel")
 
@@ -145,10 +144,3 @@ def _write(folder: Path, source: Path, text: str) -> bool:
         return False
     files.write_atomically(target, text)
     return True
-
-
-def _linked(notebook: Path, content: dict) -> list[Path]:
-    """The pages of the project that a notebook's texts link."""
-    texts = "\n".join("".join(cell["source"]) for cell in content["cells"] if cell["cell_type"] == "markdown")
-    pages = {(notebook.parent / link).resolve() for link in PAGE.findall(texts)}
-    return sorted(page for page in pages if page.is_relative_to(ROOT) and page.is_file())

@@ -14,7 +14,7 @@ from urllib.parse import quote
 from rosetta import files
 from rosetta.errors import RosettaError
 from rosetta.figures import Cell, Table
-from rosetta.printable import printable
+from rosetta.streams import printable
 
 WIDTH = 118  # characters of a line of text
 NAMED = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}

@@ -25,6 +25,7 @@ START = "INITIAL_WEIGHTS"  # bound where there are weights to start from
 PARAMETERS = "parameters"  # the role of the cell that binds them
 
 Read = Callable[[Path], bytes]  # reads a file; one that remembers, where many runs are looked at
+LINK = re.compile(r"\]\((?!\w+:|#)([^)#\s]+)")  # within the project
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,12 @@ def by_role(notebook: Path) -> dict[str, str]:
         if cell.kind == "code" and cell.role:
             of_role[cell.role] = f"{of_role[cell.role]}\n\n{cell.source}" if cell.role in of_role else cell.source
     return of_role
+
+
+def links(notebook: Path) -> set[Path]:
+    """The files and folders that a notebook's texts link, absolute; addresses on the web are left out."""
+    text = "\n".join(cell.source for cell in cells(notebook) if cell.kind == "markdown")
+    return {(notebook.parent / link).resolve() for link in LINK.findall(text)}
 
 
 # ---- Parameters
@@ -174,6 +181,11 @@ def troubles(notebook: Path, task: Task) -> Iterator[str]:
         *_notes(intro, every, task.kind),
         *_parameters(every, task),
         *_length(every, task.kind.lines),
+        *(
+            f"it links {from_root(target)}, which is not there"
+            for target in sorted(links(notebook))
+            if not target.exists()
+        ),
     ):
         yield f"{name}: {trouble}"
 

@@ -17,7 +17,6 @@ from rosetta.figures import Sample
 from rosetta.files import Count, Name, Number, Strict
 from rosetta.kinds import KINDS
 from rosetta.kinds.kind import Metrics
-from rosetta.naming import Named
 from rosetta.parameters import TOLD, fits
 from rosetta.paths import portable
 
@@ -30,6 +29,25 @@ FIELDS = (
 )  # say where it lies
 SUFFIXES = (".json", ".ipynb", ".log")  # of a run's files
 Status = Literal["ok", "failed", "crashed", "timeout", "diverged", "skipped"]
+
+
+class Named:
+    """For classes with the fields ``task``, ``framework`` and ``variant`` (None: the notebook with its own defaults)."""
+
+    @property
+    def name(self) -> str:
+        """``framework`` or ``framework[variant]``, as the command line takes it within a task."""
+        return self.framework if self.variant is None else f"{self.framework}[{self.variant}]"
+
+    @property
+    def full_name(self) -> str:
+        """``task/framework[variant]``."""
+        return f"{self.task}/{self.name}"
+
+    @property
+    def stem(self) -> str:
+        """``framework`` or ``framework-variant``, as files are named."""
+        return self.framework if self.variant is None else f"{self.framework}-{self.variant}"
 
 
 class Gpu(Strict):

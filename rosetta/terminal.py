@@ -11,7 +11,7 @@ from rich.text import Text
 
 from rosetta import streams
 from rosetta.figures import Table
-from rosetta.printable import NO_CONTROLS, printable
+from rosetta.streams import NO_CONTROLS, printable
 
 WIDE = 100_000  # columns where there is no terminal: a line of a table is one line for grep
 

@@ -20,6 +20,7 @@ from rosetta.kinds.kind import BATCH
 from rosetta.measure import scripts
 from rosetta.measure.rows import Measuring
 from rosetta.measure.scripts import Edit
+from rosetta.notebook import by_role
 from rosetta.plan import Plan
 from rosetta.where import Where
 
@@ -60,7 +61,7 @@ def main(where: Where, seeds: int) -> None:
 
 
 def output(bench: Measuring, planned: Plan, edits: list[Edit]) -> str:
-    code = scripts.edited(scripts.cells(planned.row.notebook), edits)
+    code = scripts.edited(by_role(planned.row.notebook), edits)
     with bench.scripts(planned, code) as (script,):
         return script.run(bench.slot)
 

@@ -16,6 +16,7 @@ from rosetta import data
 from rosetta.cli import count, where
 from rosetta.measure import scripts
 from rosetta.measure.rows import Measuring
+from rosetta.notebook import by_role
 from rosetta.paths import ROOT
 from rosetta.where import Where
 
@@ -28,7 +29,7 @@ def main(where: Where, repeats: int) -> None:
     plans = [bench.plan(row, {}) for row in bench.rows]
     data.locate_all(plans, None)
     for planned in plans:
-        with bench.scripts(planned, scripts.cells(planned.row.notebook)) as (script,):
+        with bench.scripts(planned, by_role(planned.row.notebook)) as (script,):
             command = [sys.executable, "run_all.py", "run", planned.row.full_name, "--preset", planned.preset]
             command += ["--out", str(script.file.with_name("out")), *(["--synthetic"] if where.synthetic else [])]
             command += [f"--python={each}" for each in where.python]

@@ -13,8 +13,9 @@ import click
 
 from rosetta import lock
 from rosetta.cli import count, where
-from rosetta.measure import commands, scripts
+from rosetta.measure import commands
 from rosetta.measure.rows import Measuring
+from rosetta.notebook import by_role
 from rosetta.plan import Plan
 from rosetta.records import Point, Record
 from rosetta.where import Where, assignments
@@ -32,7 +33,7 @@ def main(where: Where, variables: tuple[str, ...], steps: int, epochs: int) -> N
         bench = Measuring(where, "this study", "turns")
 
         def work(planned: Plan, record: Record) -> Iterator[list[Point]]:
-            code = scripts.cells(planned.row.notebook)
+            code = by_role(planned.row.notebook)
             with bench.scripts(planned, code, code) as (plain, other):
                 other = replace(other, variables=other.variables | changed)
                 programs = {"notebook": plain, "settings": other}

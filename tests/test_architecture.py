@@ -17,8 +17,8 @@ MODULES = {
 }
 # From the bottom up: a module or package imports from lower lines alone
 LAYERS = (
-    {"errors", "paths", "naming", "figures", "printable"},
-    {"files", "parameters", "where", "lock", "streams"},
+    {"errors", "paths", "figures", "streams"},
+    {"files", "parameters", "where", "lock"},
     {"kinds", "markdown", "terminal"},
     {"tasks", "records"},
     {"notebook"},

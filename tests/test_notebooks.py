@@ -125,6 +125,13 @@ def test_breach_is_one_line_that_names_it(cells, name):
     assert all(part in cells.first() for part in said)
 
 
+def test_link_that_leads_nowhere_is_told(cells):
+    cells.note("train").update(source="## Training\n\n[Words](nowhere.md).")
+    cells.first()
+    troubles = notebook.troubles(cells.path, KNOWN.task(ROW.task))
+    assert any("nowhere.md, which is not there" in trouble for trouble in troubles)
+
+
 @pytest.mark.parametrize("name", REFUSED)
 def test_site_says_the_same(cells, name):
     change, *said = REFUSED[name]

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 import pytest
 
 from rosetta.journal import Line, Screen, Status, table
-from rosetta.printable import printable
+from rosetta.streams import printable
 from rosetta.terminal import Console
 from tests.fault_table import fault, seen
 from tests.standin import ROOT, one_line

@@ -23,6 +23,7 @@ from rosetta.measure import protocols, rows, scripts, tables
 from rosetta.measure.rows import Measuring, usual_threads
 from rosetta.measure.scripts import Process, Script
 from rosetta.measure.tables import PHASES, line, milliseconds
+from rosetta.notebook import by_role
 from rosetta.paths import portable
 from rosetta.plan import Plan, checked
 from rosetta.records import Point, Record
@@ -74,7 +75,7 @@ def fastest(options: Where, steps: int, epochs: int) -> int:
     bench = Measuring(options, "measure fastest", "turns")
 
     def work(planned: Plan, record: Record) -> Iterator[list[Point]]:
-        code = scripts.cells(planned.row.notebook)
+        code = by_role(planned.row.notebook)
         change = scripts.changes(scripts.program("fastest", planned.row), planned.kind.names)
         with bench.scripts(planned, code, scripts.changed(code, change)) as both:
             yield by_turns(bench, planned, record, dict(zip(("notebook", "fastest"), both)), epochs)
@@ -224,7 +225,7 @@ def time_phases(
     roles = planned.kind.names
     phases = scripts.changes(scripts.program("phases", planned.row), roles).after["optimizer"]
     before = roles[: roles.index("optimizer") + 1]
-    code = {role: source for role, source in scripts.cells(planned.row.notebook).items() if role in before}
+    code = {role: source for role, source in by_role(planned.row.notebook).items() if role in before}
     asked = asdict(grid) | {"phases": list(PHASES), "warm_up": WARM_UP, "modules": bench.modules}
     scripted = bench.scripts(planned, code | {"phases": phases})
     with scripted as (script,), Process(script, slot, "phases", asked) as process:
@@ -238,7 +239,7 @@ def time_passes(
     bench: Measuring, planned: Plan, record: Record, slot: Slot, grid: Grid, place: dict
 ) -> Iterator[list[Point]]:
     """The points of a row with so many threads, a process for each batch size: networks may be compiled for theirs."""
-    code = scripts.cells(planned.row.notebook)
+    code = by_role(planned.row.notebook)
     for size in grid.batch_sizes:
         of_size = place | {BATCH: size}
         sized = bench.plan(planned.row, of_size | planned.kind.short(of_size, grid.steps, turns=1))

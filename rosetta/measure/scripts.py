@@ -10,8 +10,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-import nbformat
-
 from rosetta.catalog import Row
 from rosetta.errors import RosettaError, Unavailable
 from rosetta.measure import inside
@@ -75,12 +73,6 @@ def changes(file: Path, roles: Collection[str]) -> Changes:
             raise RosettaError(f"{from_root(file)}: notebooks have no cell {role}")
         (made.after if after else made.instead)[role] = code.strip()
     return made
-
-
-def cells(notebook: Path) -> dict[str, str]:
-    """A notebook's code by role, in its order."""
-    read = nbformat.read(notebook, as_version=4)
-    return {cell.metadata.tags[0]: cell.source for cell in read.cells if cell.cell_type == "code"}
 
 
 def changed(code: dict[str, str], change: Changes) -> dict[str, str]:

@@ -11,9 +11,8 @@ from rosetta import files, identity
 from rosetta.catalog import Catalog, Row
 from rosetta.files import Strict
 from rosetta.markdown import escape, link, table
-from rosetta.naming import Named
 from rosetta.paths import ROOT
-from rosetta.records import Commit, Machine
+from rosetta.records import Commit, Machine, Named
 from rosetta.run.kernels import Kernels
 from rosetta.run.processes import error_line
 from rosetta.tasks import Task

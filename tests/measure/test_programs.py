@@ -8,6 +8,7 @@ import pytest
 from rosetta import catalog
 from rosetta.catalog import Row
 from rosetta.measure import scripts
+from rosetta.notebook import by_role
 from rosetta.run import devices
 from rosetta.run.kernels import Kernels
 from rosetta.run.workers import Workers
@@ -57,7 +58,7 @@ REAL = bool(os.environ.get("ROSETTA_DATA"))
 def rewritten(row: Row, on_a_gpu: bool, folder: Path) -> Copy:
     """The row's notebook with its program's cells."""
     change = scripts.changes(scripts.program("fastest", row), KNOWN.kind(row).names)
-    code = scripts.changed(scripts.cells(row.notebook), change)
+    code = scripts.changed(by_role(row.notebook), change)
     if on_a_gpu:
         code = scripts.edited(code, ON_A_GPU[row.full_name])
     if KNOWN.kind(row).trains:

@@ -16,6 +16,7 @@ from rosetta import catalog
 from rosetta.errors import RosettaError, Unavailable
 from rosetta.measure import commands, inside, scripts
 from rosetta.measure.scripts import Changes, Process, Script
+from rosetta.notebook import by_role
 from rosetta.run import devices
 
 KNOWN = catalog.load()
@@ -56,7 +57,7 @@ def test_edit_of_what_is_not_there():
 
 @pytest.mark.parametrize("row", TRAINED, ids=lambda row: row.full_name)
 def test_cells_of_a_notebook_come_in_order(row):
-    assert tuple(scripts.cells(row.notebook)) == KNOWN.kind(row).names
+    assert tuple(by_role(row.notebook)) == KNOWN.kind(row).names
 
 
 @pytest.mark.parametrize("file", OF_ANY_TASK + OF_A_TASK, ids=named)
