@@ -17,11 +17,10 @@ from rosetta.errors import RosettaError, Unavailable
 from rosetta.figures import GIBIBYTES, Cell, Heading, Table
 from rosetta.journal import STYLES
 from rosetta.kinds.kind import Metrics
-from rosetta.measure import scripts
 from rosetta.notebook import by_role
 from rosetta.paths import ROOT
 from rosetta.records import Gpu
-from rosetta.run import devices, environments, machine
+from rosetta.run import devices, environments, machine, scripts
 from rosetta.run.devices import Slot
 from rosetta.run.environments import Environment, Tell, events
 from rosetta.run.execute import on_the_cpu

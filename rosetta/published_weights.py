@@ -5,9 +5,8 @@ from tempfile import TemporaryDirectory
 
 from rosetta import catalog
 from rosetta.errors import RosettaError
-from rosetta.measure import scripts
 from rosetta.paths import from_root
-from rosetta.run import devices
+from rosetta.run import devices, scripts
 from rosetta.run.kernels import Kernels
 
 

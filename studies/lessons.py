@@ -17,11 +17,11 @@ from rosetta.cli import count, where
 from rosetta.figures import PERCENT, Sample, spread
 from rosetta.files import Strict
 from rosetta.kinds.kind import BATCH
-from rosetta.measure import scripts
 from rosetta.measure.rows import Measuring
-from rosetta.measure.scripts import Edit
 from rosetta.notebook import by_role
 from rosetta.plan import Plan
+from rosetta.run import scripts
+from rosetta.run.scripts import Edit
 from rosetta.where import Where
 
 WRITTEN = Path(__file__).with_suffix(".toml")

@@ -14,10 +14,10 @@ import click
 
 from rosetta import data
 from rosetta.cli import count, where
-from rosetta.measure import scripts
 from rosetta.measure.rows import Measuring
 from rosetta.notebook import by_role
 from rosetta.paths import ROOT
+from rosetta.run import scripts
 from rosetta.where import Where
 
 

@@ -22,6 +22,7 @@ LAYERS = (
     {"kinds", "markdown", "terminal"},
     {"tasks", "records"},
     {"notebook"},
+    {"sections"},
     {"catalog"},
     {"identity"},
     {"plan"},
@@ -29,8 +30,8 @@ LAYERS = (
     {"run"},
     {"report", "announcement", "journal", "cluster"},
     {"compare", "lab", "verify"},
-    {"batch", "measure"},
-    {"site", "doctor", "published_weights"},
+    {"batch", "measure", "doctor"},
+    {"site", "published_weights"},
     {"adding"},
     {"cli"},
 )

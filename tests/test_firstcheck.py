@@ -14,7 +14,7 @@ import pytest
 
 from rosetta import doctor
 from rosetta.errors import RosettaError
-from rosetta.measure import scripts
+from rosetta.run import scripts
 from rosetta.run.devices import Slot
 from tests.standin import ROOT
 

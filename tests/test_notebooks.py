@@ -4,10 +4,9 @@ import json
 
 import pytest
 
-from rosetta import catalog, notebook
+from rosetta import catalog, notebook, sections
 from rosetta.errors import RosettaError
 from rosetta.kinds import KINDS
-from rosetta.site import programs
 from tests.standin import StandIn, one_line
 
 KNOWN = catalog.load()
@@ -138,7 +137,7 @@ def test_site_says_the_same(cells, name):
     change(cells)
     told = cells.first()
     with pytest.raises(RosettaError) as error:
-        programs.notebook(cells.path, TRAIN)
+        sections.notebook(cells.path, TRAIN)
     assert str(error.value) == told
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import tomlkit
 
-from rosetta import catalog, data, files, notebook, plan, records
+from rosetta import catalog, data, files, notebook, plan, records, sections
 from rosetta.adding import scaffold
 from rosetta.batch import save
 from rosetta.catalog import Catalog, Row
@@ -25,7 +25,6 @@ from rosetta.run import devices, environments, machine
 from rosetta.run.environments import events
 from rosetta.run.execute import Progress, execute
 from rosetta.run.kernels import chosen
-from rosetta.site import programs
 from rosetta.tasks import UNTIMED, Cost, Task
 from rosetta.terminal import Console
 from rosetta.verify import command
@@ -107,10 +106,10 @@ class _Row:
         return f"{', '.join(self.task.kind.names)}"
 
     def concepts(self) -> str:
-        known = programs.concepts(self.task.folder / "concepts.toml")
-        program = programs.notebook(self.row.notebook, self.task.kind)
-        programs.check(program, known)
-        if lacking := [name for name in known if not programs.excerpts(program, name)]:
+        known = sections.concepts(self.task.folder / "concepts.toml")
+        program = sections.notebook(self.row.notebook, self.task.kind)
+        sections.check(program, known)
+        if lacking := [name for name in known if not sections.excerpts(program, name)]:
             raise RosettaError(
                 f"{from_root(self.row.notebook)}: no cell marks the lines of {', '.join(lacking)}: "
                 'name them in the metadata of a cell, {"concepts": {NAME: [TEXT OF A LINE, ...]}}'

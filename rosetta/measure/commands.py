@@ -19,16 +19,17 @@ from rosetta.catalog import Catalog, Row
 from rosetta.errors import RosettaError, needs_extra
 from rosetta.figures import clock
 from rosetta.kinds.kind import BATCH, Kind
-from rosetta.measure import protocols, rows, scripts, tables
-from rosetta.measure.rows import Measuring, usual_threads
-from rosetta.measure.scripts import Process, Script
+from rosetta.measure import protocols, rows, tables
+from rosetta.measure.rows import Measuring, Process, usual_threads
 from rosetta.measure.tables import PHASES, line, milliseconds
 from rosetta.notebook import by_role
 from rosetta.paths import portable
 from rosetta.plan import Plan, checked
 from rosetta.records import Point, Record
+from rosetta.run import scripts
 from rosetta.run.devices import Slot
 from rosetta.run.machine import describe
+from rosetta.run.scripts import Script
 from rosetta.where import Where, axes, numbers, results_folder
 
 STEPS, REPEATS = 100, 5  # of a sweep: timed at once, and how often

@@ -21,12 +21,13 @@ from rosetta.figures import clock
 from rosetta.files import Count, Name, Positive, Strict
 from rosetta.identity import content
 from rosetta.kinds.kind import BATCH
-from rosetta.measure import rows, scripts
+from rosetta.measure import rows
 from rosetta.measure.rows import FOLDER, STEPS, Measuring, usual_threads
 from rosetta.measure.tables import PHASES, Group, days, milliseconds, points_of, threads_of, versions
 from rosetta.paths import RESULTS, ROOT, portable
 from rosetta.plan import Plan
 from rosetta.records import Point, Record
+from rosetta.run import scripts
 from rosetta.run.devices import Slot
 from rosetta.run.execute import execute
 from rosetta.tasks import Protocol, Task, places_of

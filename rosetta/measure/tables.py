@@ -12,10 +12,11 @@ from rosetta.errors import RosettaError
 from rosetta.figures import Sample, spread
 from rosetta.kinds import KINDS
 from rosetta.kinds.kind import BATCH
-from rosetta.measure import rows, scripts
+from rosetta.measure import rows
 from rosetta.measure.rows import FOLDER, STEPS, Measurement
 from rosetta.paths import RESULTS, ROOT, portable
 from rosetta.records import Point, Record
+from rosetta.run import scripts
 from rosetta.tasks import Task
 
 PAGE, WRITTEN = "speed.md", ROOT / "docs" / "performance.md"  # below the results folder; by hand, with tables

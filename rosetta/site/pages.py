@@ -7,11 +7,12 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
+import nbformat
 from jinja2 import Environment as Templates
 from jinja2 import PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from rosetta import records
+from rosetta import records, sections
 from rosetta.catalog import Catalog, Row
 from rosetta.figures import Cell
 from rosetta.paths import COMMON, ROOT
@@ -21,8 +22,8 @@ from rosetta.report.pages import MEANING, meaning
 from rosetta.report.results import TaskResults
 from rosetta.run import environments
 from rosetta.run.environments import Environment
-from rosetta.site import addresses, html, programs
-from rosetta.site.programs import REFERENCE
+from rosetta.sections import REFERENCE
+from rosetta.site import addresses, html
 from rosetta.tasks import PRESETS
 
 NAME = "Deep Learning Rosetta Stone"
@@ -31,6 +32,8 @@ GITHUB = re.compile(r"(?:https://|git@|ssh://git@)github\.com[:/](?P<name>[^/]+/
 LESSONS = ROOT / "docs" / "lessons.md"
 LESSON = re.compile(r"^- \*\*(?P<names>[^*]+)\*\*.*(?:\n  .*)*", re.MULTILINE)
 CONSTANT = re.compile(r"^(\w+) = [^#\n]*#?(.*)$", re.MULTILINE)  # with the comment behind it
+FIRST_CELL = Path(__file__).resolve().parent / "templates" / "first_cell.txt"
+HOSTED = (3, 11)  # the Python from which on hosted notebooks such as Colab run an environment's pins
 COLUMNS = 2  # that a comparison begins with
 
 
@@ -51,10 +54,10 @@ class TaskContent:
         self.frameworks = {row.framework: catalog.frameworks[row.framework] for row in self.rows}
         self.results = TaskResults.of(catalog, key, every)
         kind, folder = self.task.kind, self.task.folder
-        self.programs = {name: programs.notebook(folder / f"{name}.ipynb", kind) for name in self.frameworks}
+        self.programs = {name: sections.notebook(folder / f"{name}.ipynb", kind) for name in self.frameworks}
         params, module = COMMON / "params" / f"{key}.py", COMMON / "reference" / f"{key}.py"
-        self.reference = programs.reference(module, params, kind) if module.is_file() else None
-        self.concepts = programs.concepts(folder / "concepts.toml")
+        self.reference = sections.reference(module, params, kind) if module.is_file() else None
+        self.concepts = sections.concepts(folder / "concepts.toml")
         shown, text = {*self.task.constants(), "WEIGHT_SHAPES"}, params.read_text(encoding="utf-8")
         self.constants = {name: comment.strip() for name, comment in CONSTANT.findall(text) if name in shown}
 
@@ -164,7 +167,7 @@ def write_compare(pages: Pages, content: TaskContent) -> None:
                 "note": pages.markup(section.note, program.path.parent, page),
                 "code": html.lines(section.code, content.constants, network),
                 "concepts": marked,
-                "calls": programs.calls(section.code),
+                "calls": sections.calls(section.code),
             }
             steps.setdefault(section.role, []).append(part)
         pages.save(f"code/{content.key}/{program.key}.js", _script("program", program.key, steps))
@@ -198,8 +201,8 @@ def _script(what: str, key: str, content: dict) -> str:
 def write_definition(pages: Pages, content: TaskContent) -> None:
     """The concept table, and the page that defines a task: its text, constants and weights."""
     for program in content.programs.values():
-        programs.check(program, content.concepts)
-    pages.write_of_task("concepts", content, excerpts=programs.excerpts)
+        sections.check(program, content.concepts)
+    pages.write_of_task("concepts", content, excerpts=sections.excerpts)
     source = content.task.folder / "README.md"
     shapes = getattr(content.task.params, "WEIGHT_SHAPES", {})
     pages.write_of_task(
@@ -230,7 +233,7 @@ def write_framework(pages: Pages, content: TaskContent, key: str, others: list[T
     """
     framework, rows, href = content.frameworks[key], content.of_framework(key), addresses.framework(content.key, key)
     notebook = f"notebooks/{content.key}/{key}.ipynb"
-    pages.save(notebook, programs.standalone(rows[0], pages.repository, pages.commit))
+    pages.save(notebook, standalone(rows[0], pages.repository, pages.commit))
     shown = most_telling([record for record in content.results.records if record.framework == key])
     pages.write(
         href,
@@ -242,7 +245,7 @@ def write_framework(pages: Pages, content: TaskContent, key: str, others: list[T
         program=content.programs[key],
         environments=_installed(rows),
         notebook=notebook,
-        colab=pages.colab and programs.python(rows[0]) >= programs.HOSTED and pages.colab + notebook,
+        colab=pages.colab and python(rows[0]) >= HOSTED and pages.colab + notebook,
         comparisons=_comparisons(content, rows),
         others=others,
         records=tables.of_framework(content.results, key),
@@ -318,3 +321,37 @@ def _of_rows(contents: list[TaskContent]) -> dict[str, Any]:
     frameworks = {key: one.title for content in contents for key, one in content.frameworks.items()}
     titles = [row.title for content in contents for row in content.rows]
     return {"contents": contents, "frameworks": frameworks, "example": titles[-1] if titles else ""}
+
+
+# ---- A notebook that runs outside a checkout: before all others it has one cell that fetches what the notebook imports
+
+
+def python(row: Row) -> tuple[int, ...]:
+    """The version that a row's pins want: from ``HOSTED`` on they install into the Python of a hosted notebook."""
+    return tuple(map(int, environments.load(row.environment).recipe.python.split(".")[:2]))
+
+
+def standalone(row: Row, repository: str | None, commit: str | None) -> str:
+    """The copy as a file; without a repository to fetch from it is the notebook as it is, for a checkout."""
+    if repository is None:
+        return row.notebook.read_text(encoding="utf-8")
+    recipe = environments.load(row.environment).recipe
+    serving = [name for name, build in recipe.builds.items() if build.codes(row.imports)]
+    values = {
+        "REPOSITORY": repository,
+        "COMMIT": commit or "HEAD",
+        "FOLDER": row.notebook.parent.relative_to(ROOT).as_posix(),
+        "PINS": f"environments/{row.environment}/requirements.in",
+        # The newest pins ask for a driver that a hosted machine may not have
+        "PINS_ON_GPU": f"environments/{row.environment}/{serving[-1] if serving else 'requirements'}.in",
+        "PYTHON": python(row),
+        "EXACTLY": python(row) < HOSTED,
+    }
+    assigned = "\n".join(f"{name} = {value!r}" for name, value in values.items())
+    first = FIRST_CELL.read_text(encoding="utf-8").replace("# given\n", f"{assigned}\n").strip()
+    notebook = nbformat.read(row.notebook, as_version=4)
+    cell = nbformat.v4.new_code_cell(first, id="fetch")
+    if (notebook.nbformat, notebook.nbformat_minor) < (4, 5):  # whose cells have no ids
+        del cell["id"]
+    notebook.cells.insert(0, cell)
+    return nbformat.writes(notebook) + "\n"

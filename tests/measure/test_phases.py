@@ -10,10 +10,10 @@ from rosetta.errors import RosettaError, Unavailable
 from rosetta.kinds.kind import BATCH
 from rosetta.measure.commands import Grid, time_phases
 from rosetta.measure.rows import Measuring
-from rosetta.measure.scripts import program
 from rosetta.measure.tables import PHASES
 from rosetta.records import Point
 from rosetta.run import devices
+from rosetta.run.scripts import program
 from rosetta.run.workers import Workers
 from rosetta.where import Where
 

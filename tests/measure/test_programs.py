@@ -7,9 +7,8 @@ import pytest
 
 from rosetta import catalog
 from rosetta.catalog import Row
-from rosetta.measure import scripts
 from rosetta.notebook import by_role
-from rosetta.run import devices
+from rosetta.run import devices, scripts
 from rosetta.run.kernels import Kernels
 from rosetta.run.workers import Workers
 from rosetta.verify import infer, speed, train

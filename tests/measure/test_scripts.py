@@ -14,10 +14,11 @@ import pytest
 
 from rosetta import catalog
 from rosetta.errors import RosettaError, Unavailable
-from rosetta.measure import commands, inside, scripts
-from rosetta.measure.scripts import Changes, Process, Script
+from rosetta.measure import commands, inside
+from rosetta.measure.rows import Process
 from rosetta.notebook import by_role
-from rosetta.run import devices
+from rosetta.run import devices, scripts
+from rosetta.run.scripts import Changes, Script
 
 KNOWN = catalog.load()
 ROWS = KNOWN.rows()

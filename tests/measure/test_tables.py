@@ -8,9 +8,9 @@ import pytest
 from rosetta import catalog, markdown, records
 from rosetta.errors import RosettaError
 from rosetta.kinds.kind import BATCH
-from rosetta.measure import commands, rows, scripts, tables
+from rosetta.measure import commands, rows, tables
 from rosetta.records import Dataset, Notebook, Point, Record
-from rosetta.run import devices
+from rosetta.run import devices, scripts
 
 KNOWN = catalog.load()
 ROWS = [row for row in KNOWN.rows() if KNOWN.kind(row).trains][:2]

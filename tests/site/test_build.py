@@ -11,11 +11,12 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from rosetta import records
+from rosetta import records, sections
 from rosetta.errors import RosettaError
 from rosetta.kinds import KINDS
 from rosetta.paths import COMMON, NOTEBOOKS, RESULTS, ROOT
-from rosetta.site import addresses, build, html, programs
+from rosetta.site import addresses, build, html
+from rosetta.site import pages as site_pages
 from rosetta.site.pages import Pages, TaskContent, write_framework
 from tests import toys
 from tests.fault_table import fault
@@ -111,7 +112,7 @@ def test_pages_and_files(small):
         "outputs: good.js",
         "results: csv html json",
     )
-    generated = {f"results/{name}.html" for name in ("benchmarks", "scaling", "speed")}
+    generated = {f"results/{name}.html" for name in ("benchmarks", "speed")}
     expected = {"index.html", "results.html", *generated, *DOCUMENTS}
     for folders, names in (line.split(": ") for line in named):
         for folder in folders.split("/"):
@@ -385,11 +386,11 @@ def test_markdown_keeps_raw_html_as_text_and_relinks_files():
 
 @pytest.mark.parametrize("task", CATALOG.tasks.values(), ids=CATALOG.tasks)
 def test_markers_name_lines_that_are_there(task):
-    known = programs.concepts(task.folder / "concepts.toml")
+    known = sections.concepts(task.folder / "concepts.toml")
     for path in sorted(task.folder.glob("*.ipynb")):
-        program = programs.notebook(path, task.kind)
-        programs.check(program, known)
-        assert all(programs.excerpts(program, concept) for concept in known), path.name
+        program = sections.notebook(path, task.kind)
+        sections.check(program, known)
+        assert all(sections.excerpts(program, concept) for concept in known), path.name
 
 
 def test_marker_without_its_line_is_an_error(tmp_path):
@@ -398,19 +399,19 @@ def test_marker_without_its_line_is_an_error(tmp_path):
         cell.source = cell.source.replace("nn.MaxPool2d(2)", "nn.AvgPool2d(2)")
     nbformat.write(notebook, tmp_path / "pytorch.ipynb")
     with pytest.raises(RosettaError, match=r"pytorch.ipynb: no line of the cell model has the text .*MaxPool2d"):
-        programs.excerpts(programs.notebook(tmp_path / "pytorch.ipynb", KINDS["train"]), "pooling")
+        sections.excerpts(sections.notebook(tmp_path / "pytorch.ipynb", KINDS["train"]), "pooling")
 
 
 def test_excerpt_is_dedented_line_by_line():
-    program = programs.notebook(NOTEBOOKS / TASK / "mxnet_gluon.ipynb", KINDS["train"])
-    (first,) = programs.excerpts(program, "loss")
+    program = sections.notebook(NOTEBOOKS / TASK / "mxnet_gluon.ipynb", KINDS["train"])
+    (first,) = sections.excerpts(program, "loss")
     assert first == "loss_fn = gluon.loss.SoftmaxCrossEntropyLoss()"
 
 
 @pytest.mark.parametrize("task", CATALOG.tasks.values(), ids=CATALOG.tasks)
 def test_every_line_of_the_reference_belongs_to_a_step(task):
     module = COMMON / "reference" / f"{task.key}.py"
-    program = programs.reference(module, COMMON / "params" / f"{task.key}.py", task.kind)
+    program = sections.reference(module, COMMON / "params" / f"{task.key}.py", task.kind)
     shown = "\n".join(section.code for section in program.sections)
     functions = re.findall(r"^def \w+", module.read_text(), re.MULTILINE)
     assert functions and all(f"{name}(" in shown for name in functions)
@@ -425,7 +426,7 @@ def test_notebooks_of_every_kind_are_cut_by_its_roles(kind, tmp_path):
         cells.append(nbformat.v4.new_markdown_cell(f"## Heading {number}\n\nnote {number}"))
         cells.append(nbformat.v4.new_code_cell(f"x = {number}", metadata={"tags": [role]}))
     nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "x.ipynb")
-    program = programs.notebook(tmp_path / "x.ipynb", kind)
+    program = sections.notebook(tmp_path / "x.ipynb", kind)
     assert [section.role for section in program.sections] == roles and program.intro == "intro"
     assert [section.code for section in program.sections] == [f"x = {number}" for number in range(len(roles))]
     assert kind.core in kind.names
@@ -435,15 +436,15 @@ def test_notebooks_of_every_kind_are_cut_by_its_roles(kind, tmp_path):
 
 def test_calls_are_told_apart_by_their_last_name_and_arguments():
     code = "x = nn.Conv2d(\n    3, kernel_size=(3,3))\nprint(len(x.Sum()))"
-    assert programs.calls(code) == [("conv2d", "3, kernel_size=(3, 3)", 0, 1), ("sum", "", 2, 2)]
-    assert programs.calls("%matplotlib inline") == []
+    assert sections.calls(code) == [("conv2d", "3, kernel_size=(3, 3)", 0, 1), ("sum", "", 2, 2)]
+    assert sections.calls("%matplotlib inline") == []
 
 
 # ---- The notebook that a framework's page offers runs from an empty folder: its first cell fetches the rest
 
 
 ROW = next(row for row in CATALOG.rows(TASK) if row.name == "pytorch")  # of this test's own Python
-OLD = next(row for row in CATALOG.rows(TASK) if row.variant is None and programs.python(row) < programs.HOSTED)
+OLD = next(row for row in CATALOG.rows(TASK) if row.variant is None and site_pages.python(row) < site_pages.HOSTED)
 PIP = """import sys; open(sys.argv[0] + ".asked", "w").write(" ".join(sys.argv[1:]))"""
 
 
@@ -466,7 +467,7 @@ def execute(code: str, folder: Path) -> subprocess.CompletedProcess:
 
 
 def test_copy_runs_from_an_empty_folder(empty, tmp_path):
-    first, parameters, *rest = cells(programs.standalone(ROW, str(ROOT), None))
+    first, parameters, *rest = cells(site_pages.standalone(ROW, str(ROOT), None))
     assert [parameters, *rest] == cells(ROW.notebook.read_text(encoding="utf-8")), "one cell more, and no other change"
     done = execute(f"{parameters}\nprint(BATCHSIZE)", empty)
     assert "No module named 'common'" in done.stderr
@@ -479,7 +480,7 @@ def test_copy_runs_from_an_empty_folder(empty, tmp_path):
 
 
 def test_python_that_the_framework_needs_is_said(empty):
-    (first, *_) = cells(programs.standalone(OLD, str(ROOT), None))
+    (first, *_) = cells(site_pages.standalone(OLD, str(ROOT), None))
     done = execute(first, empty)
     assert done.returncode == 1 and done.stderr.startswith("This framework needs Python 3.")
     assert list(empty.iterdir()) == []

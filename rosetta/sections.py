@@ -1,5 +1,4 @@
-"""What the site sets side by side: notebooks, and the reference in NumPy, cut into the same steps; the concepts that they show; and
-the copy of a notebook that runs outside a checkout.
+"""Notebooks, and the reference in NumPy, cut into the same sections; the concepts that their lines show.
 
 A notebook's own metadata says which lines show a concept, by a part of their text.
 """
@@ -12,22 +11,16 @@ from itertools import groupby
 from pathlib import Path
 from textwrap import dedent
 
-import nbformat
 from pydantic import RootModel
 
 from rosetta import files
-from rosetta.catalog import Row
 from rosetta.errors import RosettaError
 from rosetta.files import Strict
 from rosetta.kinds import Kind
 from rosetta.notebook import cut
-from rosetta.paths import ROOT
-from rosetta.run import environments
 
 REFERENCE = "reference"  # its key among the programs
 STEP = re.compile(r"^ *# ---- \[(?P<role>\w+)\] (?P<note>.*)$", re.MULTILINE)  # how the reference marks its steps
-FIRST_CELL = Path(__file__).resolve().parent / "templates" / "first_cell.txt"
-HOSTED = (3, 11)  # the Python from which on hosted notebooks such as Colab run an environment's pins
 ALIGNED = re.compile(r" {3,}#")  # a comment that is far to the right only because others are
 
 
@@ -177,37 +170,3 @@ def check(program: Program, listed: dict[str, Concept]) -> None:
     strange = sorted({name for section in program.sections for name in section.concepts} - set(listed))
     if strange:
         raise RosettaError(f"{program.path.name} marks concepts that concepts.toml does not have: {', '.join(strange)}")
-
-
-# ---- A notebook that runs outside a checkout: before all others it has one cell that fetches what the notebook imports
-
-
-def python(row: Row) -> tuple[int, ...]:
-    """The version that a row's pins want: from ``HOSTED`` on they install into the Python of a hosted notebook."""
-    return tuple(map(int, environments.load(row.environment).recipe.python.split(".")[:2]))
-
-
-def standalone(row: Row, repository: str | None, commit: str | None) -> str:
-    """The copy as a file; without a repository to fetch from it is the notebook as it is, for a checkout."""
-    if repository is None:
-        return row.notebook.read_text(encoding="utf-8")
-    recipe = environments.load(row.environment).recipe
-    serving = [name for name, build in recipe.builds.items() if build.codes(row.imports)]
-    values = {
-        "REPOSITORY": repository,
-        "COMMIT": commit or "HEAD",
-        "FOLDER": row.notebook.parent.relative_to(ROOT).as_posix(),
-        "PINS": f"environments/{row.environment}/requirements.in",
-        # The newest pins ask for a driver that a hosted machine may not have
-        "PINS_ON_GPU": f"environments/{row.environment}/{serving[-1] if serving else 'requirements'}.in",
-        "PYTHON": python(row),
-        "EXACTLY": python(row) < HOSTED,
-    }
-    assigned = "\n".join(f"{name} = {value!r}" for name, value in values.items())
-    first = FIRST_CELL.read_text(encoding="utf-8").replace("# given\n", f"{assigned}\n").strip()
-    notebook = nbformat.read(row.notebook, as_version=4)
-    cell = nbformat.v4.new_code_cell(first, id="fetch")
-    if (notebook.nbformat, notebook.nbformat_minor) < (4, 5):  # whose cells have no ids
-        del cell["id"]
-    notebook.cells.insert(0, cell)
-    return nbformat.writes(notebook) + "\n"
