@@ -1,4 +1,4 @@
-"""Is this the same experiment? What decides the outcome of a run or of a proof, as SHA-256."""
+"""Is this the same experiment? The only place that answers it: for ``resume``, ``verify``, measurements, results and stale marks."""
 
 import hashlib
 import json
@@ -6,10 +6,12 @@ import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from rosetta.catalog import Row
 from rosetta.notebook import Read, code
 from rosetta.paths import ROOT
+from rosetta.records import Record
 from rosetta.tasks import Task
 
 FETCHING = "common/data/download.py"  # it decides nothing: what is downloaded has a SHA-256 of its own
@@ -43,6 +45,35 @@ def _imported(text: str) -> Iterator[str]:
         base = module.replace(".", "/")
         paths = [f"{base}/{name.strip()}.py" for name in names.split(",")] + [f"{base}.py", f"{base}/__init__.py"]
         yield from (path for path in paths if (ROOT / path).is_file())
+
+
+def is_todays(record: Record, notebook: Path) -> bool:
+    """Whether a record is of the notebook that the checkout has now."""
+    return record.notebook.sha256 == content(notebook)
+
+
+def conditions(record: Record) -> tuple:
+    """What decides the outcome of a run, apart from the seed: runs with the same are one experiment."""
+    params = {name: value for name, value in record.params.items() if name != "SEED"}
+    return record.kind, *measured_with(record), json.dumps([params, record.cuda], sort_keys=True), record.threads
+
+
+def measured_with(record: Record) -> tuple:
+    """Notebook and versions: sessions of one row, machine and setting that share them are one measurement."""
+    return record.notebook.sha256, json.dumps(record.versions, sort_keys=True)
+
+
+def run(row: Row, parameters: dict[str, Any], environment: str, machine: str, read: Read = Path.read_bytes) -> str:
+    """SHA-256 over what decides the outcome of a run: the notebook, what it imports of ``common``, parameters, the row's
+    variables, environment and machine.
+
+    environment: fingerprint of its pins, or the interpreter that the user named. read: one that remembers, where the keys of
+    many runs are wanted.
+    """
+    notebook = hashlib.sha256(read(row.notebook)).hexdigest()
+    imported = sources(code(row.notebook, read), read=read)
+    decisive = [notebook, imported, parameters, row.variables, environment, machine]
+    return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()
 
 
 def proof(row: Row, task: Task, number: int, environment: str, synthetic: bool, gpu: bool) -> str:

@@ -1,7 +1,5 @@
 """Plans: what exactly is to be run, decided before anything starts."""
 
-import hashlib
-import json
 from collections.abc import Callable, Iterable, Sequence
 from math import inf
 from pathlib import Path
@@ -95,22 +93,8 @@ class Plan(BaseModel):
         return self.model_copy(update={"timeout_s": min(max(SHORTEST_LIMIT_S, LIMIT * estimate_s), LONGEST_LIMIT_S)})
 
     def key(self, environment: str, machine: str, read: Read = Path.read_bytes) -> str:
-        """SHA-256 over what decides the outcome of the run: the notebook, what it imports of ``common``, parameters, the row's
-        variables, environment and machine.
-
-        environment: fingerprint of its pins, or the interpreter that the user named. read: one that remembers, where the keys
-        of many plans are wanted.
-        """
-        file = self.row.notebook
-        decisive = [
-            hashlib.sha256(read(file)).hexdigest(),
-            identity.sources(notebook.code(file, read), read=read),
-            self.parameters,
-            self.row.variables,
-            environment,
-            machine,
-        ]
-        return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()
+        """The run's identity in an environment and on a machine."""
+        return identity.run(self.row, self.parameters, environment, machine, read)
 
 
 def make(

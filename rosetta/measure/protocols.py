@@ -19,7 +19,7 @@ from rosetta.catalog import Catalog, Row
 from rosetta.errors import RosettaError, unknown
 from rosetta.figures import clock
 from rosetta.files import Count, Name, Positive, Strict
-from rosetta.identity import content
+from rosetta.identity import is_todays
 from rosetta.kinds.kind import BATCH
 from rosetta.measure import rows
 from rosetta.measure.rows import FOLDER, STEPS, Measuring, usual_threads
@@ -168,7 +168,7 @@ def _sessions(bench: Measuring, row: Row, name: str) -> list[Record]:
     file = records.path(bench.record(bench.plan(row, {}), NAME, {NAME: name}), bench.results)
     stem = file.name.removesuffix(f".{bench.session}.json")
     sessions = [files.load(Record, each) for each in file.parent.glob(f"{stem}.*json")]
-    today = [record for record in sessions if record.notebook.sha256 == content(row.notebook)]
+    today = [record for record in sessions if is_todays(record, row.notebook)]
     return sorted(today, key=lambda record: (record.started, record.session or ""), reverse=True)
 
 

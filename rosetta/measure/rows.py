@@ -18,7 +18,7 @@ from typing import Any, Literal
 from pydantic import AwareDatetime, Field
 
 from common.versions import versions
-from rosetta import catalog, data, files, plan, records
+from rosetta import catalog, data, files, identity, plan, records
 from rosetta.catalog import Row
 from rosetta.errors import RosettaError, Unavailable
 from rosetta.files import Strict
@@ -77,12 +77,7 @@ def measurements(every: Iterable[Record]) -> list[Measurement]:
     made = []
     for sessions in groups.values():
         sessions.sort(key=lambda record: (record.started, record.session or ""), reverse=True)
-        newest = sessions[0]
-        same = [
-            record
-            for record in sessions
-            if (record.notebook.sha256, record.versions) == (newest.notebook.sha256, newest.versions)
-        ]
+        same = [record for record in sessions if identity.measured_with(record) == identity.measured_with(sessions[0])]
         made.append(Measurement(same, newest_points(same)))
     return made
 

@@ -4,14 +4,13 @@ A column has the records of one machine and one preset. Of each row it has the c
 conditions, with several seeds.
 """
 
-import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from rosetta import files
+from rosetta import files, identity
 from rosetta.catalog import Catalog, Row
 from rosetta.errors import RosettaError
 from rosetta.files import Count, Positive, Strict
@@ -43,16 +42,9 @@ def current(records: Iterable[Record]) -> list[Record]:
     What was left by another notebook, other versions or other parameters does not count any more.
     """
     records = list(records)
-    today = _condition(max(records, key=lambda record: (record.started, -(record.seed or 0))))
-    same = [record for record in records if _condition(record) == today]
+    today = identity.conditions(max(records, key=lambda record: (record.started, -(record.seed or 0))))
+    same = [record for record in records if identity.conditions(record) == today]
     return sorted(same, key=lambda record: record.params.get("SEED", 0))
-
-
-def _condition(record: Record) -> tuple:
-    """What decides the outcome of a run, apart from the seed."""
-    params = {name: value for name, value in record.params.items() if name != "SEED"}
-    arithmetic = json.dumps([params, record.versions, record.cuda], sort_keys=True)
-    return record.kind, record.notebook.sha256, arithmetic, record.threads
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from rosetta.catalog import Row
 from rosetta.figures import Cell, Heading, Sample, Table
-from rosetta.identity import content
+from rosetta.identity import is_todays
 from rosetta.kinds.kind import BATCH, Quantity
 from rosetta.records import Record
 from rosetta.report.results import Column, TaskResults, title
@@ -73,7 +73,7 @@ def details(results: TaskResults, column: Column) -> Table:
             figures = [_figure(quantity, runs, results.task) for quantity in shown]
             figures += _gpu_facts(row, runs, results.task) if gpu_facts else []
             which = "record" if len(runs) == 1 else f"first of {len(runs)}"
-            earlier = "" if is_todays(row, runs[0]) else ", of an earlier notebook"
+            earlier = "" if is_todays(runs[0], row.notebook) else ", of an earlier notebook"
             rows.append([*facts, *figures, Cell(which + earlier, to=runs[0])])
     return Table(_headings("framework", "versions", "device", *shown, *gpu_facts, "record"), rows, column.title)
 
@@ -132,11 +132,6 @@ def sources(results: TaskResults) -> list[str]:
     return [f"Reference columns: [{one.source}]({one.url}); {one.conditions}; {one.unit}." for one in results.published]
 
 
-def is_todays(row: Row, record: Record) -> bool:
-    """Whether a run's notebook is the one that the checkout has now."""
-    return record.notebook.sha256 == content(row.notebook)
-
-
 def versions(record: Record) -> str:
     """Of the framework, of Python, and of what the GPU was driven with."""
     packages = [f"{name} {version}" for name, version in record.versions.items() if name not in ("python", "numpy")]
@@ -182,7 +177,9 @@ def _gpu_facts(row: Row, runs: list[Record], task: Task) -> list[Cell]:
     card, flop = machine.card_facts().get(gpu.name), task.flop(runs[0].params | {BATCH: 1})
     share = sample.median * flop / (1e12 * card.peak_fp32) if sample and flop and card and not other_gpus else None
     # An earlier notebook may have done it otherwise
-    facts = [Cell(fact if fact and is_todays(row, runs[0]) else "") for fact in (row.facts.feeds, row.facts.waits)]
+    facts = [
+        Cell(fact if fact and is_todays(runs[0], row.notebook) else "") for fact in (row.facts.feeds, row.facts.waits)
+    ]
     return [*facts, Cell("" if share is None else f"{share:.1%}", share)]
 
 
