@@ -20,7 +20,7 @@ OUR_TASKS = set(catalog.load().tasks)
 TITLES = {"numpy": "NumPy", NEW: NEW}
 ROWS = [f"{task}/numpy" for task in toys.TOYS] + [f"{task}/{NEW}" for task in TASKS_OF_NEW]
 KIND = {task: tasks.load(toys.TASKS / "notebooks" / task).kind for task in toys.TOYS}
-STEPS = ["contract", "concepts", "tests", "smoke", "verify", "cost"]  # of ``check``
+STEPS = ["contract", "concepts", "smoke", "verify", "cost"]  # of ``check``
 # The training step of toy_train in parts; the notebook has ``step``
 PHASES = """
 # %% after optimizer
@@ -65,7 +65,10 @@ def ran(toy) -> subprocess.CompletedProcess:
 def record(toy, row: str, preset: str = "smoke") -> dict:
     task, _, name = row.partition("/")
     folders = (toy.out / "test-machine" / task).glob(f"{preset}*")
-    (file,) = (folder / f"{name}.json" for folder in folders if folder.name.removesuffix("-synthetic") == preset)
+    of_preset = [folder for folder in folders if folder.name.removesuffix("-synthetic") == preset]
+    (file,) = (
+        file for folder in of_preset for file in folder.glob(f"{name}*.json")
+    )  # a measurement's name has its session
     return json.loads(file.read_text())
 
 

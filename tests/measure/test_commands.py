@@ -7,11 +7,11 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from rosetta.verify.probes import Reference
 
 from rosetta import catalog, files
 from rosetta.measure import commands
 from rosetta.measure.rows import MachineSession
+from rosetta.verify.proof import Reference
 from tests.measure.toy import Toy
 from tests.standin import one_line
 

@@ -110,6 +110,6 @@ def test_row_that_has_changed_is_stale_on_every_page(tmp_path, task):
     text = conformance.page(KNOWN, task, tmp_path)
     assert f"**{rows - 1} of {rows} rows pass" in text and " | stale | stale |" in text
     assert f"| stale | the row has changed since it was verified on {changed.verified:%Y-%m-%d}" in text
-    badges = build._badges(KNOWN, task, tmp_path)
+    badges = build.badges(KNOWN, task, tmp_path)
     assert (badges[changed.name].text, badges[changed.name].badge) == ("stale", "bad")
     assert sum(cell.badge == "good" for cell in badges.values()) == rows - 1
