@@ -506,7 +506,8 @@ def new(framework: str, where: Where, like: str | None, environment: str | None)
 def check(row: str, where: Where) -> None:
     """Check a new row, step by step, to its first mistake.
 
-    Steps: the notebook's contract, its concepts, a smoke run, all levels of verify, what it costs, which is written down. It stops at the first mistake and explains it, with exit code 1. The results folder stays as it is.
+    Steps: the notebook's contract, its concepts, a smoke run, all levels of verify, and what a run costs, which is written
+    down. It stops at the first mistake and explains it, with exit code 1. The results folder stays as it is.
     """
     from rosetta.adding import check
 
