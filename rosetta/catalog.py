@@ -10,7 +10,7 @@ from rosetta import files, notebook, parameters, tasks
 from rosetta.errors import RosettaError, unknown
 from rosetta.files import Count, Name, Strict
 from rosetta.kinds import Kind
-from rosetta.paths import CATALOG, COMMON, ENVIRONMENTS, NOTEBOOKS, from_root
+from rosetta.paths import checkout, from_root
 from rosetta.records import Named
 from rosetta.tasks import RowFacts, Task
 
@@ -57,7 +57,7 @@ class Row(Named, BaseModel):
 
     @property
     def notebook(self) -> Path:
-        return NOTEBOOKS / self.task / f"{self.framework}.ipynb"
+        return checkout.notebooks / self.task / f"{self.framework}.ipynb"
 
 
 class Frameworks(Strict):
@@ -176,8 +176,9 @@ class Catalog:
         return made
 
 
-def load(path: Path = CATALOG) -> Catalog:
+def load() -> Catalog:
     """Read and check the catalog and the tasks: what they name must be there."""
+    path = checkout.catalog
     content = files.load(Frameworks, path)
     catalog = Catalog(content.frameworks, tasks.load_all(), content.compared, content.main)
     for name in content.compared:
@@ -196,7 +197,7 @@ def load(path: Path = CATALOG) -> Catalog:
             if file.stem not in catalog.frameworks:
                 raise unknown(f"framework of notebooks/{key}/{file.name}:", file.stem, catalog.frameworks)
     for row in catalog.rows():
-        if not (ENVIRONMENTS / row.environment / "environment.toml").is_file():
+        if not (checkout.environments / row.environment / "environment.toml").is_file():
             raise RosettaError(f"{path.name}: {row.name} names the environment {row.environment}, which is not there")
     _check_parameters(catalog, path.name)
     return catalog
@@ -206,7 +207,7 @@ def _check_parameters(catalog: Catalog, name: str) -> None:
     """What tasks and variants set must be bound by the notebooks, or a run would not be what its name says."""
     for task in catalog.tasks.values():
         task.examine()
-        if task.data and not (COMMON / "data" / f"{task.data}.py").is_file():
+        if task.data and not (checkout.common / "data" / f"{task.data}.py").is_file():
             raise RosettaError(f"{task.file}: data: there is no common/data/{task.data}.py")
         values, seen = vars(task.params), {}
         for row in catalog.rows(task.key):

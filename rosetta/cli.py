@@ -11,7 +11,7 @@ import click
 
 from rosetta import lock, paths, streams
 from rosetta.errors import RosettaError, needs_extra
-from rosetta.paths import DATA, RESULTS, ROOT, SYNTHETIC, portable
+from rosetta.paths import DATA, SYNTHETIC, checkout, portable
 from rosetta.streams import printable
 from rosetta.where import Where, constants, shown_folder
 
@@ -125,7 +125,7 @@ def app(version: bool) -> None:
     if version:
         from rosetta.run.execute import commit
 
-        project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+        project = tomllib.loads((checkout.root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
         print(f"{project['name']} {project['version']} {commit()}".strip())
 
 
@@ -423,7 +423,7 @@ def report(out: Path | None, draw: bool) -> None:
     files += [conformance.write_page(known, key, results) for key in known.tasks]
     files += [*tables.write(known, every, results), protocols.write(known, every, results)]
     files += pages.write(known, results)  # after those that it links to
-    if results == RESULTS:
+    if results == checkout.results:
         files += pages.write_blocks(known, app)
     for file in files:
         print(portable(str(file)))
@@ -560,7 +560,7 @@ def test(context: click.Context) -> None:
 
     Options go to pytest. --all tests every row, as CI does.
     """
-    os.chdir(ROOT)
+    os.chdir(checkout.root)
     # One file after the other on each, since a file's tests share what is slow to make
     os.execv(sys.executable, [sys.executable, "-m", "pytest", "-n", "auto", "--dist", "loadfile", *context.args])
 

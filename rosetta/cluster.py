@@ -23,7 +23,7 @@ from typing import Any
 
 from rosetta import data, files
 from rosetta.errors import RosettaError
-from rosetta.paths import COMMON, ENVIRONMENTS, NOTEBOOKS, ROOT
+from rosetta.paths import checkout
 from rosetta.plan import Plan
 from rosetta.records import Record
 from rosetta.run import devices, kernels, machine
@@ -126,12 +126,12 @@ def connect(where: str) -> Any:
 def contents() -> dict[str, str]:
     """SHA-256 of each part of a checkout that decides what a run does, by its name."""
     parts = {
-        "notebooks": (file for file in NOTEBOOKS.glob("*/*") if file.suffix in (".ipynb", ".toml")),
-        "common": COMMON.rglob("*.py"),
-        "environments": (file for file in ENVIRONMENTS.glob("*/*") if file.suffix in RECIPES),
-        "rosetta": (ROOT / "rosetta").rglob("*.py"),
+        "notebooks": (file for file in checkout.notebooks.glob("*/*") if file.suffix in (".ipynb", ".toml")),
+        "common": checkout.common.rglob("*.py"),
+        "environments": (file for file in checkout.environments.glob("*/*") if file.suffix in RECIPES),
+        "rosetta": (checkout.root / "rosetta").rglob("*.py"),
     }
-    return {name: files.digest(part, ROOT) for name, part in parts.items()}
+    return {name: files.digest(part, checkout.root) for name, part in parts.items()}
 
 
 _loaded = contents()["rosetta"]  # the code that this process works with, whatever is checked out later

@@ -20,7 +20,7 @@ from rosetta.errors import RosettaError
 from rosetta.figures import Sample
 from rosetta.files import parse
 from rosetta.kinds import KINDS
-from rosetta.paths import GIT, RESULTS, ROOT
+from rosetta.paths import checkout
 from rosetta.records import Record
 from rosetta.report.results import current
 from rosetta.tasks import PRESETS, UNTIMED
@@ -183,7 +183,7 @@ def _revision(name: str) -> tuple[str, list[Record]]:
         commit = _git("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}").decode().strip()
     except (OSError, subprocess.CalledProcessError):
         raise RosettaError(f"{name} is neither a folder nor a git revision of this repository") from None
-    title, below = f"{name} ({commit[:7]})", RESULTS.relative_to(ROOT).as_posix()
+    title, below = f"{name} ({commit[:7]})", checkout.results.relative_to(checkout.root).as_posix()
     try:
         packed = _git("archive", "--format=tar", commit, "--", f":(glob){below}/{records.RECORDS}")
     except subprocess.CalledProcessError:  # git's answer where nothing matches
@@ -195,7 +195,7 @@ def _revision(name: str) -> tuple[str, list[Record]]:
 
 
 def _git(*arguments: str) -> bytes:
-    return subprocess.run([*GIT, *arguments], capture_output=True, check=True).stdout
+    return subprocess.run([*checkout.git, *arguments], capture_output=True, check=True).stdout
 
 
 def show_batch(comparison: Comparison, console: Console) -> None:

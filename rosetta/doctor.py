@@ -18,7 +18,7 @@ from rosetta.figures import GIBIBYTES, Cell, Heading, Table
 from rosetta.journal import STYLES
 from rosetta.kinds.kind import Metrics
 from rosetta.notebook import by_role
-from rosetta.paths import ROOT
+from rosetta.paths import checkout
 from rosetta.records import Gpu
 from rosetta.run import devices, environments, machine, scripts
 from rosetta.run.devices import Slot
@@ -68,7 +68,7 @@ def tell(where: Where) -> int:
         for one in machine.devices()
     )
     needed = _environments(known, kernels, cards)
-    free, disk = shutil.disk_usage(ROOT).free, sum(found.holds.disk_gb for found in needed)
+    free, disk = shutil.disk_usage(checkout.root).free, sum(found.holds.disk_gb for found in needed)
     room = f"{free / 1e9:.0f} GB free" + ("" if free > 1e9 * disk else f"; all environments take {disk:.0f} GB")
     rows = [["machine", cores], ["GPU", gpus or "none found"], ["disk", room]]
     for version in sorted({found.python_version for found in needed}, key=lambda text: int(text.split(".")[1])):

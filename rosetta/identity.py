@@ -10,7 +10,7 @@ from typing import Any
 
 from rosetta.catalog import Row
 from rosetta.notebook import Read, code
-from rosetta.paths import ROOT
+from rosetta.paths import checkout
 from rosetta.records import Record
 from rosetta.tasks import Task
 
@@ -33,7 +33,7 @@ def sources(text: str, *others: str, read: Read = Path.read_bytes) -> dict[str, 
     while waiting:
         file = waiting.pop()
         if file not in digests and file != FETCHING:
-            content = read(ROOT / file)
+            content = read(checkout.root / file)
             digests[file] = hashlib.sha256(content).hexdigest()
             waiting += _imported(content.decode("utf-8"))
     return dict(sorted(digests.items()))
@@ -44,7 +44,7 @@ def _imported(text: str) -> Iterator[str]:
     for module, names in IMPORT.findall(text):
         base = module.replace(".", "/")
         paths = [f"{base}/{name.strip()}.py" for name in names.split(",")] + [f"{base}.py", f"{base}/__init__.py"]
-        yield from (path for path in paths if (ROOT / path).is_file())
+        yield from (path for path in paths if (checkout.root / path).is_file())
 
 
 def is_todays(record: Record, notebook: Path) -> bool:
@@ -86,7 +86,7 @@ def proof(row: Row, task: Task, number: int, environment: str, synthetic: bool, 
     cells = code(row.notebook)
     roots = [f"common/params/{task.key}.py", f"common/reference/{task.key}.py"]
     text = f"common/reference/{task.key}.txt"  # that a reference may train on
-    roots += [text] if (ROOT / text).is_file() else []
+    roots += [text] if (checkout.root / text).is_file() else []
     looser = {quantity: looser.tolerance for quantity, looser in row.facts.looser.items()}
     of_row = [row.parameters, row.variables, row.facts.flavour, looser, row.facts.slow_on_cpu is None]
     lacking = row.facts.lacking(gpu)

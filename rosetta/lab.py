@@ -10,15 +10,13 @@ from rosetta import catalog, files
 from rosetta.catalog import Row
 from rosetta.errors import RosettaError, Unavailable
 from rosetta.notebook import links
-from rosetta.paths import DATA, NOTEBOOKS, ROOT, SYNTHETIC, from_root
+from rosetta.paths import DATA, SYNTHETIC, checkout, from_root
 from rosetta.run import environments, kernels, machine
 from rosetta.run.environments import events
 from rosetta.run.kernels import Kernel, Kernels, write_kernelspec
 from rosetta.where import Where
 
 ENVIRONMENT = "lab"
-KERNELS = ROOT / ".jupyter"  # made anew each time; JUPYTER_PATH leads there
-COPIES = ROOT / "lab"  # of the notebooks, unless another folder is named; git ignores it
 # Folders of the checkout that take no copies
 PARTS = ("common", "docs", "environments", "programs", "results", "rosetta", "tests")
 
@@ -29,29 +27,31 @@ def lab(where: Where, arguments: list[str], folder: Path | None = None) -> int:
     arguments: for JupyterLab. folder: where the copies go; the checkout, or its ``notebooks/``, opens the notebooks themselves. A row that this machine cannot run is told
     and left out; raises RosettaError if none is left, or where the folder cannot take copies.
     """
-    if os.pathsep in str(ROOT):
-        raise RosettaError(f"JupyterLab finds no kernels in a path with {os.pathsep!r}: move this checkout, {ROOT}")
+    if os.pathsep in str(checkout.root):
+        raise RosettaError(
+            f"JupyterLab finds no kernels in a path with {os.pathsep!r}: move this checkout, {checkout.root}"
+        )
     chosen = catalog.load().select(where.names, where.task)
     opened = place(folder)
     registered = register(
         one_a_kernel(chosen),
         kernels.chosen(where.python, where.build),
-        KERNELS,
+        checkout.kernels,
         {DATA: SYNTHETIC} if where.synthetic else {},
     )
     if not registered:
         raise RosettaError("none of these rows can run on this machine")
     print(f"kernels: {', '.join(row.title for row in registered)}")
-    if opened == ROOT:
+    if opened == checkout.root:
         print("these are the checkout's own notebooks; choose each kernel by the name of its framework")
     else:
         copy(chosen, registered, opened)
     if where.synthetic:
         print("all of them get synthetic data")
     jupyter = environments.load(ENVIRONMENT)  # its own: what it brings would slow down the start of every run
-    jupyter.provision(KERNELS / "install.log")
+    jupyter.provision(checkout.kernels / "install.log")
     command = [str(jupyter.python), "-m", "jupyterlab", f"--ServerApp.root_dir={opened}", *arguments]
-    path = os.pathsep.join(filter(None, (str(KERNELS), os.environ.get("JUPYTER_PATH"))))
+    path = os.pathsep.join(filter(None, (str(checkout.kernels), os.environ.get("JUPYTER_PATH"))))
     try:
         return subprocess.call(command, cwd=opened, env=os.environ | {"JUPYTER_PATH": path})
     except KeyboardInterrupt:  # JupyterLab has had it too
@@ -59,14 +59,14 @@ def lab(where: Where, arguments: list[str], folder: Path | None = None) -> int:
 
 
 def place(folder: Path | None) -> Path:
-    """The folder that JupyterLab opens, made ready for copies; ``ROOT`` if the checkout's own notebooks are meant."""
-    folder = Path(os.path.realpath(os.path.expanduser(folder or COPIES)))
-    if folder == ROOT or folder.is_relative_to(NOTEBOOKS):
-        return ROOT
-    if folder.is_relative_to(ROOT) and folder.relative_to(ROOT).parts[0] in PARTS:
+    """The folder that JupyterLab opens, made ready for copies; that of the checkout if the checkout's own notebooks are meant."""
+    folder = Path(os.path.realpath(os.path.expanduser(folder or checkout.root / "lab")))
+    if folder == checkout.root or folder.is_relative_to(checkout.notebooks):
+        return checkout.root
+    if folder.is_relative_to(checkout.root) and folder.relative_to(checkout.root).parts[0] in PARTS:
         raise RosettaError(f"--in {from_root(folder)} is a part of the project: name a folder of your own")
     try:
-        (folder / NOTEBOOKS.name).mkdir(parents=True, exist_ok=True)
+        (folder / checkout.notebooks.name).mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise RosettaError(f"--in {folder} takes no copies: {error.strerror}; name another folder") from None
     return folder
@@ -111,7 +111,7 @@ def register(rows: list[Row], given: Kernels, folder: Path, variables: dict[str,
 def _with_common(kernel: Kernel) -> str:
     """PYTHONPATH for a notebook in any folder: from there, ``../..`` does not lead to ``common/``."""
     before = kernel.variables.get("PYTHONPATH", os.environ.get("PYTHONPATH"))
-    return os.pathsep.join(filter(None, (str(ROOT), before)))
+    return os.pathsep.join(filter(None, (str(checkout.root), before)))
 
 
 def copy(rows: list[Row], registered: list[Row], folder: Path) -> None:
@@ -131,7 +131,7 @@ def copy(rows: list[Row], registered: list[Row], folder: Path) -> None:
         else:
             kept += 1
         for page in sorted(links(notebook)):
-            if page.suffix == ".md" and page.is_relative_to(ROOT) and page.is_file():
+            if page.suffix == ".md" and page.is_relative_to(checkout.root) and page.is_file():
                 _write(folder, page, files.text(page))
     there = f" (already there, and left as they are: {kept})" if kept else ""
     print(f"notebooks copied to {folder}: {made}{there}; each opens with its kernel")
@@ -139,7 +139,7 @@ def copy(rows: list[Row], registered: list[Row], folder: Path) -> None:
 
 def _write(folder: Path, source: Path, text: str) -> bool:
     """Write what a file of the checkout becomes in a folder; returns False where it is there."""
-    target = folder / source.relative_to(ROOT)
+    target = folder / source.relative_to(checkout.root)
     if os.path.lexists(target):
         return False
     files.write_atomically(target, text)

@@ -13,7 +13,7 @@ from pathlib import Path
 from filelock import FileLock, SoftFileLock, Timeout
 
 from rosetta.errors import RosettaError
-from rosetta.paths import ROOT, portable
+from rosetta.paths import checkout, portable
 
 LOCK = ".rosetta.lock"  # in the folder that is held; it says who holds it
 
@@ -52,7 +52,7 @@ def alone(
 @contextmanager
 def only_runner(what: str) -> Iterator[None]:
     """Hold the checkout while the context lasts. Raises RosettaError where another runner has it."""
-    with _held(ROOT if os.access(ROOT, os.W_OK) else _users_folder(), what, "this checkout"):
+    with _held(checkout.root if os.access(checkout.root, os.W_OK) else _users_folder(), what, "this checkout"):
         yield
 
 
@@ -128,4 +128,4 @@ def _users_folder() -> Path:
             folder = user_runtime_path("rosetta", ensure_exists=True)
     except OSError as error:
         raise RosettaError(f"there is no folder for the lock of this checkout, which is read only: {error}") from None
-    return folder / hashlib.sha256(str(ROOT).encode()).hexdigest()[:16]
+    return folder / hashlib.sha256(str(checkout.root).encode()).hexdigest()[:16]

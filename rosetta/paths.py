@@ -3,18 +3,10 @@
 import getpass
 import os
 import re
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-COMMON = ROOT / "common"
-NOTEBOOKS = ROOT / "notebooks"
-ENVIRONMENTS = ROOT / "environments"
-RESULTS = ROOT / "results"  # committed: written only where a command names it
-RUNS = ROOT / "runs"  # of the user's own commands; git ignores it
-CATALOG = ROOT / "catalog.toml"
-# Calls git on this checkout alone: a copy without a repository of its own may lie in another one
-GIT = ("git", "-C", str(ROOT), f"--git-dir={ROOT / '.git'}", f"--work-tree={ROOT}")
 DATA = "ROSETTA_DATA"  # the variable that names the folder of the data
 SYNTHETIC = "synthetic"  # its word for generated data
 CACHE = "XDG_CACHE_HOME"  # the variable that names the folder into which data is downloaded
@@ -23,6 +15,65 @@ CACHE = "XDG_CACHE_HOME"  # the variable that names the folder into which data i
 # ``file://`` or a terminal's colour may stand before it
 BEFORE = r"(?:(?<![\w.~+@%-])(?<!(?<!:/)/)|(?P<colour>\x1b\[[\d;]*m))"
 AFTER = r"(?![\w+@%=~-]|\.\w)"
+
+
+@dataclass
+class Checkout:
+    """The folders of a copy of the repository."""
+
+    root: Path
+
+    @property
+    def common(self) -> Path:
+        return self.root / "common"
+
+    @property
+    def notebooks(self) -> Path:
+        return self.root / "notebooks"
+
+    @property
+    def environments(self) -> Path:
+        return self.root / "environments"
+
+    @property
+    def docs(self) -> Path:
+        return self.root / "docs"
+
+    @property
+    def programs(self) -> Path:
+        return self.root / "programs"
+
+    @property
+    def catalog(self) -> Path:
+        return self.root / "catalog.toml"
+
+    @property
+    def results(self) -> Path:
+        """Committed: written only where a command names it."""
+        return self.root / "results"
+
+    @property
+    def runs(self) -> Path:
+        """Of the user's own commands; git ignores it."""
+        return self.root / "runs"
+
+    @property
+    def kernels(self) -> Path:
+        """Of JupyterLab: made anew each time, and JUPYTER_PATH leads there."""
+        return self.root / ".jupyter"
+
+    @property
+    def site(self) -> Path:
+        """Below it a page of the site is named by its own address."""
+        return self.root / "site"
+
+    @property
+    def git(self) -> tuple[str, ...]:
+        """Calls git on this checkout alone: a copy without a repository of its own may lie in another one."""
+        return "git", "-C", str(self.root), f"--git-dir={self.root / '.git'}", f"--work-tree={self.root}"
+
+
+checkout = Checkout(Path(__file__).resolve().parent.parent)  # the one that this program works in
 
 
 def home() -> Path | None:
@@ -47,15 +98,17 @@ def complete_user() -> None:
 def portable(text: str) -> str:
     """A text without the paths of this machine: the repository becomes ``.``, the home folder ``~``, a folder of data
     the variable that names it. A folder is replaced only as a whole, where a path begins with it."""
-    names, pattern = _names(home(), os.environ.get(DATA), os.environ.get(CACHE))
+    names, pattern = _names(checkout.root, home(), os.environ.get(DATA), os.environ.get(CACHE))
     return pattern.sub(lambda found: (found["colour"] or "") + names[found["folder"]], text) if names else text
 
 
 @cache
-def _names(at_home: Path | None, data: str | None, downloads: str | None) -> tuple[dict[str, str], re.Pattern]:
+def _names(
+    root: Path, at_home: Path | None, data: str | None, downloads: str | None
+) -> tuple[dict[str, str], re.Pattern]:
     """What the folders of this machine are called in a text, by their paths; of two that fit, the first counts."""
     names: dict[str, str] = {}
-    for name, folder in {".": ROOT, "~": at_home, f"${DATA}": data, f"${CACHE}": downloads}.items():
+    for name, folder in {".": root, "~": at_home, f"${DATA}": data, f"${CACHE}": downloads}.items():
         if folder and folder != SYNTHETIC:
             path = os.path.abspath(os.path.expanduser(folder))
             names |= {path: name, os.path.realpath(path): name}
@@ -65,4 +118,4 @@ def _names(at_home: Path | None, data: str | None, downloads: str | None) -> tup
 
 def from_root(path: Path) -> str:
     """A path as records and tables name it: from the repository's root where it lies below it."""
-    return path.relative_to(ROOT).as_posix() if path.is_relative_to(ROOT) else str(path)
+    return path.relative_to(checkout.root).as_posix() if path.is_relative_to(checkout.root) else str(path)

@@ -16,7 +16,7 @@ from rosetta.files import Count, Fraction, Name, Number, Positive, Strict
 from rosetta.kinds import KINDS, Kind
 from rosetta.kinds.kind import BATCH, Quantity, Verdict
 from rosetta.parameters import TOLD
-from rosetta.paths import NOTEBOOKS
+from rosetta.paths import checkout
 
 PRESETS = ("smoke", "quick", "epoch", "full")
 SOME = {"epoch"}  # presets that not every task has
@@ -149,7 +149,7 @@ class Task(Strict):
 
     @property
     def folder(self) -> Path:
-        return NOTEBOOKS / self.key
+        return checkout.notebooks / self.key
 
     @property
     def file(self) -> str:
@@ -267,4 +267,4 @@ def load(folder: Path) -> Task:
 
 def load_all() -> dict[str, Task]:
     """Every task, in the order of their names."""
-    return {folder.parent.name: load(folder.parent) for folder in sorted(NOTEBOOKS.glob("*/task.toml"))}
+    return {folder.parent.name: load(folder.parent) for folder in sorted(checkout.notebooks.glob("*/task.toml"))}

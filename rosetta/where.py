@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from rosetta.errors import RosettaError
-from rosetta.paths import RESULTS, RUNS
+from rosetta.paths import checkout
 
 
 @dataclass(frozen=True)
@@ -30,17 +30,21 @@ class Where:
 
 def results_folder(out: Path | None) -> Path:
     """The folder into which a command writes: the one that ``--out`` names, or ``runs``."""
-    return (out or RUNS).absolute()
+    return (out or checkout.runs).absolute()
 
 
 def shown_folder(out: Path | None) -> Path:
     """The folder whose records a command shows: the one that ``--out`` names, or the committed ``results``."""
-    return (out or RESULTS).absolute()
+    return (out or checkout.results).absolute()
 
 
 def about(folder: Path) -> str:
     """What a user must know of a results folder, in brackets; nothing of one that the user named."""
-    return f" (git ignores {RUNS.name}/; --out {RESULTS.name} renews what is committed)" if folder == RUNS else ""
+    return (
+        f" (git ignores {checkout.runs.name}/; --out {checkout.results.name} renews what is committed)"
+        if folder == checkout.runs
+        else ""
+    )
 
 
 def assignments(option: str, texts: list[str] | tuple[str, ...], form: str = "NAME=VALUE") -> dict[str, str]:

@@ -16,7 +16,7 @@ from rosetta import data
 from rosetta.cli import count, where
 from rosetta.measure.rows import Measuring
 from rosetta.notebook import by_role
-from rosetta.paths import ROOT
+from rosetta.paths import checkout
 from rosetta.run import scripts
 from rosetta.where import Where
 
@@ -33,7 +33,7 @@ def main(where: Where, repeats: int) -> None:
             command = [sys.executable, "run_all.py", "run", planned.row.full_name, "--preset", planned.preset]
             command += ["--out", str(script.file.with_name("out")), *(["--synthetic"] if where.synthetic else [])]
             command += [f"--python={each}" for each in where.python]
-            calls = [partial(script.run, bench.slot), partial(scripts.run, "run_all.py", command, ROOT)]
+            calls = [partial(script.run, bench.slot), partial(scripts.run, "run_all.py", command, checkout.root)]
             rounds = [[seconds(call) for call in calls] for _ in range(1 + repeats)]
         script_s, run_s = map(median, zip(*rounds[1:]))
         name = planned.row.full_name

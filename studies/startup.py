@@ -15,7 +15,7 @@ import click
 from rosetta import data, lock
 from rosetta.cli import count, where
 from rosetta.measure.rows import Measuring
-from rosetta.paths import ROOT
+from rosetta.paths import checkout
 from rosetta.run.execute import execute
 from rosetta.where import Where
 
@@ -51,7 +51,7 @@ def measure(where: Where, repeats: int) -> int:
 
 def seconds(command: list[str]) -> float:
     started = time.perf_counter()
-    subprocess.run([sys.executable, "run_all.py", *command], cwd=ROOT, check=True, capture_output=True)
+    subprocess.run([sys.executable, "run_all.py", *command], cwd=checkout.root, check=True, capture_output=True)
     return time.perf_counter() - started
 
 

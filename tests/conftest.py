@@ -71,9 +71,10 @@ def standin(tmp_path):
 @pytest.fixture
 def record():
     """Any of the committed records."""
-    from rosetta import files, paths, records, tasks
+    from rosetta import files, records, tasks
+    from rosetta.paths import checkout
 
-    return files.load(records.Record, next(paths.RESULTS.glob(f"*/*/{tasks.UNTIMED}/*.json")))
+    return files.load(records.Record, next(checkout.results.glob(f"*/*/{tasks.UNTIMED}/*.json")))
 
 
 @pytest.fixture

@@ -3,9 +3,7 @@
 Its notebooks are executed here, too, one at a time, by nothing but Python.
 """
 
-import importlib
 import io
-import pkgutil
 import subprocess
 import sys
 import threading
@@ -22,10 +20,10 @@ import common.data.loaded
 import common.params
 import common.record
 import common.reference
-import rosetta
-from rosetta import cli, paths, streams
+from rosetta import cli, streams
+from rosetta.paths import checkout
 from rosetta.plan import Plan
-from rosetta.run import execute, kernels, processes
+from rosetta.run import execute, kernels, machine, processes
 from rosetta.run.devices import Slot
 from rosetta.run.execute import Ending
 from rosetta.run.processes import Job, Outcome, error_line
@@ -39,13 +37,10 @@ class Here:
     """Makes the checkout below ``root`` the one of this process, until ``patch`` ends with its test or module."""
 
     def __init__(self, root: Path, patch: pytest.MonkeyPatch):
-        self.root, self.patch, self.before = root, patch, paths.ROOT
-        self.fresh = {}  # a function that remembers its answers: the one that has none yet
-        for module in pkgutil.walk_packages(rosetta.__path__, "rosetta."):
-            importlib.import_module(module.name)
-        for name, module in list(sys.modules.items()):
-            if name.startswith("rosetta."):
-                self._move(module)
+        self.root, self.patch = root, patch
+        patch.setattr(checkout, "root", root)
+        for function in (kernels._check_interpreter, kernels._check_imports, machine.card_facts):
+            patch.setattr(sys.modules[function.__module__], function.__name__, cache(function.__wrapped__))
         for package in (common.params, common.reference, common.data):  # of tasks that only this checkout has
             places = [*package.__path__, str(root / Path(package.__path__[0]).relative_to(ROOT))]
             patch.setattr(package, "__path__", places)
@@ -54,20 +49,6 @@ class Here:
         patch.setattr(processes, "ask", lambda *_, **__: answer)
         patch.setattr(execute, "run_process", run_here)
         patch.chdir(root)
-
-    def _move(self, module) -> None:
-        """Its paths become those of this checkout, and what it remembers is neither the other's nor left behind."""
-        for name, value in vars(module).items():
-            if self._moved(value) is not value:
-                self.patch.setattr(module, name, self._moved(value))
-            if getattr(value, "__module__", None) == module.__name__ and getattr(value, "__defaults__", None):
-                self.patch.setattr(value, "__defaults__", tuple(map(self._moved, value.__defaults__)))
-
-    def _moved(self, value):
-        if hasattr(value, "cache_parameters") and value.__module__.startswith("rosetta."):
-            return self.fresh.setdefault(value, cache(value.__wrapped__))
-        below = isinstance(value, Path) and value.is_relative_to(self.before)
-        return self.root / value.relative_to(self.before) if below else value
 
     def call(self, command: list[str], variables: dict[str, str]) -> subprocess.CompletedProcess:
         """The command line, to its end. command: as a process would be given it, Python first."""

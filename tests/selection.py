@@ -5,7 +5,7 @@ import random
 
 from rosetta import identity
 from rosetta.catalog import Row
-from rosetta.paths import RESULTS
+from rosetta.paths import checkout
 from rosetta.plan import Plan
 from rosetta.run import environments
 from rosetta.run.kernels import Kernels
@@ -21,7 +21,9 @@ def changed(rows: list[Row], tasks: dict[str, Task]) -> list[Row]:
     """The rows that the committed conformance does not prove as they are today, and ``DRAWN`` others by ROSETTA_SEED."""
     kernels, proven = Kernels(), set()
     for key in {row.task for row in rows}:
-        proven |= {(key, line.name, line.digest) for line in conformance.read(RESULTS, key).rows if line.passed}
+        proven |= {
+            (key, line.name, line.digest) for line in conformance.read(checkout.results, key).rows if line.passed
+        }
 
     def digest(row: Row) -> str:
         task, environment = tasks[row.task], kernels.fingerprint(row)

@@ -13,7 +13,7 @@ from rosetta import catalog, tasks
 from rosetta.adding import check, locking, scaffold
 from rosetta.errors import RosettaError
 from rosetta.kinds.train import TrainMetrics
-from rosetta.paths import CATALOG, NOTEBOOKS
+from rosetta.paths import checkout
 from rosetta.run import environments, processes
 from rosetta.run.environments import events
 from rosetta.tasks import Cost
@@ -44,7 +44,7 @@ TRIED = "environments/*/environment.toml", "notebooks/*/*.ipynb", "catalog.toml"
 )
 def test_bad_input_is_one_line_and_writes_nothing(arguments, said):
     def there():
-        return {file: file.stat().st_mtime_ns for place in TRIED for file in CATALOG.parent.glob(place)}
+        return {file: file.stat().st_mtime_ns for place in TRIED for file in checkout.catalog.parent.glob(place)}
 
     before = there()
     with pytest.raises(RosettaError) as error:
@@ -217,7 +217,7 @@ def test_versions_are_written_where_none_is_asked_for(line, pinned):
 @pytest.mark.parametrize("name", ["pytorch", "mlx", "flax[scan]", "new", "new[variant]"])
 def test_cost_is_written_into_its_line_and_the_rest_stays(name, tmp_path, monkeypatch):
     monkeypatch.setattr(tasks, "NOTEBOOKS", tmp_path)
-    shutil.copytree(NOTEBOOKS / TASK.key, tmp_path / TASK.key, ignore=shutil.ignore_patterns("*.ipynb"))
+    shutil.copytree(checkout.notebooks / TASK.key, tmp_path / TASK.key, ignore=shutil.ignore_patterns("*.ipynb"))
     file, row = tmp_path / TASK.key / "task.toml", SimpleNamespace(name=name, facts=TASK.facts(name))
     before = file.read_text().splitlines()
     assert check.write_cost(TASK, row, Cost(start_s=123, item_ms=45.5))

@@ -14,14 +14,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rosetta import catalog, files, journal, plan, records, tasks
+from rosetta import catalog, files, journal, plan, records
 from rosetta.compare import compare, show_batch
 from rosetta.errors import RosettaError
 from rosetta.journal import Line, Order, Status
 from rosetta.kinds import KINDS
 from rosetta.measure import rows, tables
 from rosetta.measure.rows import MachineSession
-from rosetta.paths import CATALOG
+from rosetta.paths import Checkout, checkout
 from rosetta.records import Point, Telemetry
 from rosetta.report import pages, results
 from rosetta.terminal import Console
@@ -155,7 +155,7 @@ def use_status(folder: Path) -> None:
 
 
 def use_figures(folder: Path) -> None:
-    for column in results.published(SOURCE, folder).columns.values():
+    for column in results.published(SOURCE).columns.values():
         assert all(map(KNOWN.task(TASK).kind.clocked.unit.one, column.values()))
 
 
@@ -169,7 +169,7 @@ def use_floor(folder: Path) -> None:
 
 
 def use_checkout(root: Path) -> None:
-    there = catalog.load(root / "catalog.toml")
+    there = catalog.load()
     plans = plan.make(there, there.rows(), "smoke", {}, gpu=False)
     plan.soonest_first(plans, [], lambda _: 0.0, [*there.tasks])
     pages.make(there, root / "results")
@@ -183,7 +183,7 @@ CASES = {
     "record": Case(as_written(RECORD), place(RECORD), use_record, ".json"),
     "order": Case(as_written(ORDER), f"{BATCH}/order.json", use_order, names={""}),  # as the command line, where it is planned
     "status": Case(as_written(STATUS), f"{BATCH}/status.json", use_status, ".json"),
-    "published": Case(tomllib.loads((results.RESULTS / f"published/{SOURCE}.toml").read_text()), f"{SOURCE}.toml", use_figures, ".toml"),
+    "published": Case(tomllib.loads((checkout.results / f"published/{SOURCE}.toml").read_text()), f"results/published/{SOURCE}.toml", use_figures, ".toml"),
     "floor": Case(as_written(FLOOR), f"{FLOOR.machine.name}/{rows.FOLDER}/floor.20261121-000000.json", use_floor, names={"points"}),
     "catalog": Case({}, "catalog.toml", use_checkout, names={"framework", "row"}),  # the document is the stand-in's
     "task": Case({}, f"notebooks/{TASK}/task.toml", use_checkout, ".toml"),
@@ -205,12 +205,9 @@ def begin(made, monkeypatch, tmp_path):
 
     def find(name: str) -> tuple[Case, Path, dict]:
         case = CASES[name]
-        if case.document:
-            return case, tmp_path, case.document
-        for module in (catalog, tasks):
-            monkeypatch.setattr(module, "NOTEBOOKS", made.root / "notebooks")
-        monkeypatch.setattr(catalog, "ENVIRONMENTS", made.root / "environments")
-        return case, made.root, tomllib.loads(before[name])
+        root = tmp_path if case.document else made.root
+        monkeypatch.setattr(checkout, "root", root)
+        return case, root, case.document or tomllib.loads(before[name])
 
     yield find
     for name, text in before.items():
@@ -307,9 +304,10 @@ def test_refusal(begin, name, way, value, message, told):
 
 
 @pytest.mark.parametrize("parameter", ["COMPIL = true", "PRECISION = 32"])
-def test_variant_of_the_real_catalog_with_a_typo(tmp_path, parameter):
+def test_variant_of_the_real_catalog_with_a_typo(tmp_path, monkeypatch, parameter):
     """The row would run, and be what its title does not say."""
-    text = CATALOG.read_text().replace('COMPILE = "default"', parameter)
+    text = checkout.catalog.read_text().replace('COMPILE = "default"', parameter)
     (tmp_path / "catalog.toml").write_text(text)
+    monkeypatch.setattr(Checkout, "catalog", tmp_path / "catalog.toml")
     with pytest.raises(RosettaError, match=f"variants.compiled.*catalog.toml.*{parameter.split()[0]}"):
-        catalog.load(tmp_path / "catalog.toml")
+        catalog.load()

@@ -10,7 +10,7 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from rosetta.paths import ENVIRONMENTS
+from rosetta.paths import checkout
 
 META = """import functools
 
@@ -25,7 +25,7 @@ def meta_nms(dets):
 
 
 def script(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, ENVIRONMENTS / f"{name}.py")
+    spec = importlib.util.spec_from_file_location(name, checkout.environments / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

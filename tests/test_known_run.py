@@ -18,7 +18,7 @@ from common.data import loaded
 from rosetta import catalog, plan, records
 from rosetta.compare import WORSE, compare
 from rosetta.figures import Table
-from rosetta.paths import ROOT
+from rosetta.paths import checkout
 from rosetta.records import Record
 from rosetta.report import pages, tables
 from rosetta.report.results import TaskResults
@@ -269,7 +269,7 @@ def plan_key(machine="here", environment="pins", edited="", variables=None, **ch
 
     def read(file: Path) -> bytes:
         held = file.read_bytes()
-        return held + b"\n" if file == ROOT / edited else held
+        return held + b"\n" if file == checkout.root / edited else held
 
     return planned.key(environment, machine, read)
 
@@ -279,7 +279,7 @@ def plan_key(machine="here", environment="pins", edited="", variables=None, **ch
 )
 def test_what_a_notebook_does_not_import_is_not_in_its_key(edited):
     """``resume`` keeps what is finished."""
-    assert (ROOT / edited).is_file() and plan_key(edited=edited) == plan_key()
+    assert (checkout.root / edited).is_file() and plan_key(edited=edited) == plan_key()
 
 
 @pytest.mark.parametrize("what", KEYS)

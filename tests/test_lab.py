@@ -16,7 +16,7 @@ import pytest
 
 from rosetta import catalog
 from rosetta.lab import copy, lab, one_a_kernel, place, register
-from rosetta.paths import ENVIRONMENTS, ROOT
+from rosetta.paths import Checkout, checkout
 from rosetta.run.kernels import Kernels
 from rosetta.where import Where
 from tests.standin import TASK, one_line
@@ -39,7 +39,7 @@ def test_rows_that_cannot_be_had_are_left_out(tmp_path, capsys, monkeypatch):
 
 
 def test_notebooks_get_synthetic_data_when_asked(tmp_path, monkeypatch):
-    monkeypatch.setattr("rosetta.lab.KERNELS", tmp_path / "kernels")
+    monkeypatch.setattr(Checkout, "kernels", tmp_path / "kernels")
     monkeypatch.setattr("rosetta.run.kernels._check_interpreter", lambda *_: None)
     monkeypatch.setattr("rosetta.run.environments.Environment.provision", lambda *_, **__: None)
     monkeypatch.setattr("rosetta.lab.subprocess.call", lambda *_, **__: 0)
@@ -63,17 +63,17 @@ def test_jupyterlab_finds_the_kernels_first_and_ends_quietly(tmp_path, monkeypat
             raise KeyboardInterrupt
         return 3
 
-    monkeypatch.setattr("rosetta.lab.KERNELS", kernels)
+    monkeypatch.setattr(Checkout, "kernels", kernels)
     monkeypatch.setattr("rosetta.lab.register", lambda *_: [pytorch, flax])
     monkeypatch.setattr("rosetta.run.environments.Environment.provision", lambda *_, **__: None)
     monkeypatch.setattr("rosetta.lab.subprocess.call", played)
     monkeypatch.setenv("JUPYTER_PATH", earlier)
     assert lab(Where(names=("pytorch",)), ["--no-browser"], tmp_path / "class") == 3, "its exit code"
-    assert lab(Where(names=("pytorch",)), [], ROOT) == 0, "after Ctrl-C, which it has had as well"
+    assert lab(Where(names=("pytorch",)), [], checkout.root) == 0, "after Ctrl-C, which it has had as well"
     ((python, *options), folder, path), ((*_, of_the_checkout), _, _) = called
-    assert python == str(ENVIRONMENTS / "lab" / ".venv" / "bin" / "python")
+    assert python == str(checkout.environments / "lab" / ".venv" / "bin" / "python")
     assert options == ["-m", "jupyterlab", f"--ServerApp.root_dir={folder}", "--no-browser"]
-    assert folder == (tmp_path / "class").resolve() and of_the_checkout == f"--ServerApp.root_dir={ROOT}"
+    assert folder == (tmp_path / "class").resolve() and of_the_checkout == f"--ServerApp.root_dir={checkout.root}"
     assert path == os.pathsep.join(filter(None, [str(kernels), earlier]))
     copied, own = capsys.readouterr().out.split("kernels: PyTorch, Flax\n")[1:]
     assert f"notebooks copied to {folder}: 4; each opens with its kernel" in copied
@@ -88,18 +88,18 @@ def test_a_copy_is_the_notebook_with_its_kernel_and_the_pages_that_it_links(tmp_
     chosen = catalog.load().select(["pytorch[*]", "keras[*]", "flax"])
     copy(chosen, one_a_kernel(chosen), tmp_path)
     notebooks = {path.relative_to(tmp_path) for path in tmp_path.rglob("*.ipynb")}
-    assert notebooks == {row.notebook.relative_to(ROOT) for row in chosen}
+    assert notebooks == {row.notebook.relative_to(checkout.root) for row in chosen}
     for name, kernel, title in (
         ("pytorch", "rosetta-pytorch", "PyTorch"),
         ("keras", "rosetta-keras-tensorflow", "Keras on TensorFlow"),
         ("flax", "rosetta-flax", "Flax"),
     ):
         path = Path("notebooks", "cifar10_cnn", f"{name}.ipynb")
-        original, made = (json.loads((root / path).read_text(encoding="utf-8")) for root in (ROOT, tmp_path))
+        original, made = (json.loads((root / path).read_text(encoding="utf-8")) for root in (checkout.root, tmp_path))
         assert made["metadata"]["kernelspec"] == {"display_name": title, "language": "python", "name": kernel}
         assert made | {"metadata": 0} == original | {"metadata": 0}
     for page in ("notebooks/cifar10_cnn/README.md", "results/cifar10_cnn.md", "results.md", "docs/porting-weights.md"):
-        assert (tmp_path / page).read_bytes() == (ROOT / page).read_bytes()
+        assert (tmp_path / page).read_bytes() == (checkout.root / page).read_bytes()
 
 
 def test_a_copy_opens_with_a_kernel_that_is_there(tmp_path, capsys):
@@ -123,7 +123,9 @@ def test_what_the_user_has_in_the_folder_stays(tmp_path, capsys):
     assert f"copied to {tmp_path}: 1 (already there, and left as they are: 1);" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("given, path", [({}, str(ROOT)), ({"all": sys.executable}, f"{ROOT}{os.pathsep}/mine")])
+@pytest.mark.parametrize(
+    "given, path", [({}, str(checkout.root)), ({"all": sys.executable}, f"{checkout.root}{os.pathsep}/mine")]
+)
 def test_a_kernel_finds_common_from_any_folder(tmp_path, monkeypatch, given, path):
     monkeypatch.setattr("rosetta.run.kernels._check_interpreter", lambda *_: None)
     monkeypatch.setattr("rosetta.run.environments.Environment.provision", lambda *_, **__: None)
@@ -137,20 +139,21 @@ def test_a_kernel_finds_common_from_any_folder(tmp_path, monkeypatch, given, pat
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, env=os.environ | env, capture_output=True, text=True
     )
-    assert done.stdout.startswith(str(ROOT)), done.stderr
+    assert done.stdout.startswith(str(checkout.root)), done.stderr
 
 
 @pytest.mark.parametrize("name", ["", "notebooks", "notebooks/cifar10_cnn", "common/../notebooks/"])
 def test_the_checkout_opens_its_own_notebooks(name, monkeypatch):
-    monkeypatch.chdir(ROOT)
-    assert place(Path(name)) == place(ROOT / name) == ROOT
+    monkeypatch.chdir(checkout.root)
+    assert place(Path(name)) == place(checkout.root / name) == checkout.root
 
 
 def test_copies_go_to_lab_unless_a_folder_is_named(tmp_path, monkeypatch):
-    monkeypatch.setattr("rosetta.lab.COPIES", tmp_path / "lab")
-    assert place(None) == tmp_path / "lab" and (tmp_path / "lab" / "notebooks").is_dir()
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setattr(checkout, "root", tmp_path)
+        assert place(None) == tmp_path / "lab" and (tmp_path / "lab" / "notebooks").is_dir()
     assert place(tmp_path / "a b" / "é%") == tmp_path / "a b" / "é%", "folders above it are made"
-    ignored = subprocess.run(["git", "check-ignore", "lab/notebooks/cifar10_cnn/pytorch.ipynb"], cwd=ROOT)
+    ignored = subprocess.run(["git", "check-ignore", "lab/notebooks/cifar10_cnn/pytorch.ipynb"], cwd=checkout.root)
     assert ignored.returncode == 0
 
 
@@ -179,7 +182,9 @@ def test_none_left_is_an_error(standin):
 @pytest.mark.timeout(240)
 def test_jupyterlab_opens_a_copy_with_its_kernel_and_shows_headings(standin, tmp_path, browser):
     """Started for real, on a copy of one of the collection's notebooks."""
-    shutil.copytree(ENVIRONMENTS / "lab", standin.root / "environments" / "lab", ignore=shutil.ignore_patterns(".*"))
+    shutil.copytree(
+        checkout.environments / "lab", standin.root / "environments" / "lab", ignore=shutil.ignore_patterns(".*")
+    )
     row = catalog.load().rows()[0]
     standin.catalog(standin.entry("good") + standin.entry("silent"))
     shutil.copy(row.notebook, standin.path("good"))

@@ -7,7 +7,7 @@ import pytest
 from rosetta import catalog, plan, tasks
 from rosetta.errors import RosettaError
 from rosetta.parameters import fits
-from rosetta.paths import NOTEBOOKS
+from rosetta.paths import checkout
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ def test_value_has_the_type_of_the_usual_one_and_is_in_its_range(usual, right, w
 
 def test_a_path_is_absolute_and_leads_somewhere(tmp_path, monkeypatch):
     """Notebooks run in folders of their own: a name that is relative to the user's folder would lead nowhere there."""
-    task = tasks.load(NOTEBOOKS / "resnet50_features")
+    task = tasks.load(checkout.notebooks / "resnet50_features")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "photos").mkdir()
     assert plan.checked({"IMAGES": "photos", "BATCHSIZE": 8}, task) == {
@@ -44,7 +44,7 @@ def test_a_path_is_absolute_and_leads_somewhere(tmp_path, monkeypatch):
 
 def test_row_that_ignores_a_path_is_refused():
     """It would compute on noise under the name of the pictures."""
-    known, given = catalog.load(), {"IMAGES": str(NOTEBOOKS)}
+    known, given = catalog.load(), {"IMAGES": str(checkout.notebooks)}
     rows = [row for row in known.rows("networks") if row.name in ("pytorch", "paddle")]
     refused = {each.row.name: each.refused for each in plan.make(known, rows, "smoke", given, gpu=False)}
     assert refused == {"pytorch": None, "paddle": "notebooks/networks/paddle.ipynb does not take IMAGES"}

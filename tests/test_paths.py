@@ -12,7 +12,7 @@ import nbformat
 import pytest
 
 from rosetta import files
-from rosetta.paths import ROOT, portable
+from rosetta.paths import checkout, portable
 from rosetta.run.execute import make_portable
 from tests.fault_table import fault, seen
 from tests.standin import SETUP, StandIn, cells
@@ -43,7 +43,9 @@ def test_what_the_known_folders_become(monkeypatch, tmp_path):
     monkeypatch.setenv("HOME", f"{tmp_path}/home")
     monkeypatch.setenv("ROSETTA_DATA", f"{tmp_path}/link")
     monkeypatch.setenv("XDG_CACHE_HOME", f"{tmp_path}/cache")
-    text = f"{ROOT}/a {tmp_path}/home/b {tmp_path}/link/c {tmp_path}/data/d {tmp_path}/cache/rosetta/e {tmp_path}"
+    text = (
+        f"{checkout.root}/a {tmp_path}/home/b {tmp_path}/link/c {tmp_path}/data/d {tmp_path}/cache/rosetta/e {tmp_path}"
+    )
     assert portable(text) == f"./a ~/b $ROSETTA_DATA/c $ROSETTA_DATA/d $XDG_CACHE_HOME/rosetta/e {tmp_path}"
     monkeypatch.setenv("ROSETTA_DATA", "synthetic")
     assert portable("synthetic data, ./synthetic") == "synthetic data, ./synthetic"

@@ -14,7 +14,7 @@ from rosetta.identity import content
 from rosetta.kinds import KINDS
 from rosetta.kinds.train import TrainMetrics
 from rosetta.measure import tables as measured_tables
-from rosetta.paths import RESULTS, ROOT
+from rosetta.paths import checkout
 from rosetta.records import Dataset, Gpu, Machine, Notebook, Point, Record
 from rosetta.report import pages, tables
 from rosetta.report.results import TaskResults, current, published
@@ -102,17 +102,29 @@ def reported():
 @pytest.mark.parametrize("proofs", [False, True])
 def test_committed_pages_are_what_report_writes(reported, proofs):
     """Byte for byte. Those of the proofs tell of the sources, which are others where mistakes are planted."""
-    made = {file: text for file, text in reported.items() if file.is_relative_to(RESULTS / "conformance") == proofs}
+    made = {
+        file: text for file, text in reported.items() if file.is_relative_to(checkout.results / "conformance") == proofs
+    }
     wrong = [
-        file.relative_to(ROOT).as_posix() for file, text in made.items() if file.read_text(encoding="utf-8") != text
+        file.relative_to(checkout.root).as_posix()
+        for file, text in made.items()
+        if file.read_text(encoding="utf-8") != text
     ]
     assert made and not wrong, "make them anew: python3 run_all.py report"
 
 
 def test_no_page_and_no_block_is_left_out(reported):
-    pages = [*RESULTS.glob("*.md"), *RESULTS.glob("conformance/*.md"), *ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]
-    generated = {page for page in pages if page.is_relative_to(RESULTS) or markdown.blocks(page.read_text())}
-    by_others = {ROOT / "docs" / "reliability.md", RESULTS / "scaling.md"}  # tests, and studies/scaling.py
+    pages = [
+        *checkout.results.glob("*.md"),
+        *checkout.results.glob("conformance/*.md"),
+        *checkout.root.glob("*.md"),
+        *checkout.root.glob("docs/*.md"),
+    ]
+    generated = {page for page in pages if page.is_relative_to(checkout.results) or markdown.blocks(page.read_text())}
+    by_others = {
+        checkout.root / "docs" / "reliability.md",
+        checkout.results / "scaling.md",
+    }  # tests, and studies/scaling.py
     assert generated - reported.keys() == by_others
 
 
@@ -329,7 +341,8 @@ def test_blocks_name_what_they_show(monkeypatch, tmp_path):
     names = list(column.runs)[:2]
     text = f"[//]: # (main)\n[//]: # (end)\n[//]: # (rows {column.folder} {' '.join(names)})\n[//]: # (end)\n"
     (tmp_path / "page.md").write_text(text)
-    monkeypatch.setattr(pages, "PAGES", (tmp_path / "page.md",))
+    monkeypatch.setattr(pages, "BY_HAND", ("page.md",))
+    monkeypatch.setattr(checkout, "root", tmp_path)
     ((_, made),) = pages.make_blocks(CATALOG).items()
     main, named = made.split("[//]: # (end)\n")[:2]
     assert main.count("\n| [") == 25 and named.count("\n| [") == 2
@@ -340,11 +353,11 @@ def test_blocks_name_what_they_show(monkeypatch, tmp_path):
 
 
 def committed(key: str) -> TaskResults:
-    return TaskResults.of(CATALOG, key, [record for _, record in records.read_all(RESULTS)])
+    return TaskResults.of(CATALOG, key, [record for _, record in records.read_all(checkout.results)])
 
 
 def test_every_block_of_a_written_page_is_filled():
-    for page in pages.PAGES:
+    for page in (checkout.root / name for name in pages.BY_HAND):
         text = page.read_text(encoding="utf-8")
         assert markdown.blocks(text) and "Not measured yet." not in text
 

@@ -9,7 +9,7 @@ from rosetta import catalog, files
 from rosetta.catalog import Catalog, Frameworks, Row
 from rosetta.errors import RosettaError
 from rosetta.notebook import cut
-from rosetta.paths import CATALOG, ENVIRONMENTS, NOTEBOOKS, from_root
+from rosetta.paths import checkout, from_root
 from rosetta.run import environments
 
 HOMEPAGE, RELEASED = "https://example.org", 0  # to be rewritten: ``check`` refuses them
@@ -48,14 +48,14 @@ def new(name: str, task: str | None, like: str | None, environment: str | None) 
     """
     known = catalog.load()
     model = _model(known, task, like)
-    notebook = NOTEBOOKS / model.task / f"{name}.ipynb"
+    notebook = checkout.notebooks / model.task / f"{name}.ipynb"
     _check_name(name, notebook)
     cut(model.notebook, known.kind(model))  # what is broken there is not copied
     copy = _copied(model.notebook, name)
     if name in known.frameworks:
         if environment:
             raise RosettaError(
-                f"{CATALOG.name} has [frameworks.{name}], which says its environment: leave the option out"
+                f"{checkout.catalog.name} has [frameworks.{name}], which says its environment: leave the option out"
             )
         written, steps = [], []
     else:
@@ -90,25 +90,25 @@ def _check_name(name: str, notebook: Path) -> None:
 
 def _write_places(name: str, environment: str, model: Row) -> tuple[list[str], list[str]]:
     """The environment, where there is none, and the entry; what was written, and what is left to do there."""
-    folder = ENVIRONMENTS / environment
+    folder = checkout.environments / environment
     if not re.fullmatch(r"[a-z][\w-]*", environment):
         raise RosettaError(f"--environment {environment} is no name of a folder below environments/")
     shared = environment in environments.names()
     if folder.exists() and not shared:
         raise RosettaError(f"{from_root(folder)} is there, but it has no environment.toml: delete it, or name another")
     entry = ENTRY.format(name=name, environment=environment, released=RELEASED, homepage=HOMEPAGE)
-    text = f"{files.text(CATALOG).rstrip()}\n{entry}"
-    files.parse(Frameworks, text, CATALOG.name)
+    text = f"{files.text(checkout.catalog).rstrip()}\n{entry}"
+    files.parse(Frameworks, text, checkout.catalog.name)
     if not shared:
         _write_environment(folder, name, environments.load(model.environment).recipe.python)
-    files.write_atomically(CATALOG, text)
+    files.write_atomically(checkout.catalog, text)
     return [
         f"{from_root(folder)}/: {'shared with the rows that it has' if shared else 'new'}",
-        f"{CATALOG.name}: the entry [frameworks.{name}]",
+        f"{checkout.catalog.name}: the entry [frameworks.{name}]",
     ], [
         f"environments/{environment}/requirements.in: name the package of {name} there, if it is not there yet."
         + ("" if shared else LIKEWISE.format(other=model.environment)),
-        f"{CATALOG.name}: in [frameworks.{name}] write title, released and homepage, and the modules that it imports.",
+        f"{checkout.catalog.name}: in [frameworks.{name}] write title, released and homepage, and the modules that it imports.",
         f"python3 run_all.py env {environment} --lock: this resolves, installs and imports the packages.",
     ]
 

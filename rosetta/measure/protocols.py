@@ -24,7 +24,7 @@ from rosetta.kinds.kind import BATCH
 from rosetta.measure import rows
 from rosetta.measure.rows import FOLDER, STEPS, Measuring, usual_threads
 from rosetta.measure.tables import PHASES, Group, days, milliseconds, points_of, threads_of, versions
-from rosetta.paths import RESULTS, ROOT, portable
+from rosetta.paths import checkout, portable
 from rosetta.plan import Plan
 from rosetta.records import Point, Record
 from rosetta.run import scripts
@@ -87,7 +87,7 @@ class Benchmark(Strict):
 
 def read_published(name: Name) -> Benchmark:
     """The points of a file, named without its ending."""
-    return files.load(Benchmark, RESULTS / "published" / f"{name}.toml")
+    return files.load(Benchmark, checkout.results / "published" / f"{name}.toml")
 
 
 @dataclass(frozen=True)
@@ -189,7 +189,7 @@ def _versions(bench: Measuring, row: Row, sessions: list[Record]) -> dict[str, s
     try:
         with bench.scripts(bench.plan(row, {}), {"parameters": ""}) as (script,):
             command = [str(script.python), "-c", VERSIONS, *sorted(named)]
-            answer = scripts.run("asking for versions", command, ROOT, script.environment(bench.slot))
+            answer = scripts.run("asking for versions", command, checkout.root, script.environment(bench.slot))
     except RosettaError:  # its points will say why
         return {}
     return json.loads(next(line for line in reversed(answer.splitlines()) if line.startswith("{")))

@@ -14,12 +14,12 @@ from rosetta.kinds import KINDS
 from rosetta.kinds.kind import BATCH
 from rosetta.measure import rows
 from rosetta.measure.rows import FOLDER, STEPS, Measurement
-from rosetta.paths import RESULTS, ROOT, portable
+from rosetta.paths import checkout, portable
 from rosetta.records import Point, Record
 from rosetta.run import scripts
 from rosetta.tasks import Task
 
-PAGE, WRITTEN = "speed.md", ROOT / "docs" / "performance.md"  # below the results folder; by hand, with tables
+PAGE, WRITTEN = "speed.md", "performance.md"  # below the results folder; by hand, with tables
 PHASES = {"forward": "forward", "backward": "forward + backward", "step": "full step"}
 SYNTHETIC = " SYNTHETIC"  # behind what was measured on such data
 
@@ -245,7 +245,11 @@ def write(catalog: Catalog, every: Iterable[Record], results: Path) -> list[Path
     """Write ``speed.md`` and, from the default results, the tables of the hand-written page; returns their paths."""
     page, every = results / PAGE, list(every)
     files.write_atomically(page, text(catalog, every, results))
-    return [page, markdown.write(WRITTEN, by_name(catalog, every, results))] if results == RESULTS else [page]
+    return (
+        [page, markdown.write(checkout.docs / WRITTEN, by_name(catalog, every, results))]
+        if results == checkout.results
+        else [page]
+    )
 
 
 def _setting(measured: Measurement) -> tuple[str, str, str]:

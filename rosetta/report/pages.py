@@ -18,7 +18,7 @@ from rosetta.catalog import Catalog, Row
 from rosetta.errors import RosettaError, Unavailable
 from rosetta.figures import Cell, Heading, Table
 from rosetta.markdown import Markup, escape
-from rosetta.paths import ENVIRONMENTS, RESULTS, ROOT
+from rosetta.paths import checkout
 from rosetta.records import Gpu, Record
 from rosetta.report import tables
 from rosetta.report.results import Column, TaskResults
@@ -43,10 +43,9 @@ CELLS = """\
 """
 NO_RUN = "No finished run yet."
 BY_HAND = ("README.md", "environments/README.md", "docs/gpu.md", "docs/lessons.md", "docs/commands.md")
-PAGES = tuple(ROOT / name for name in BY_HAND)  # that have blocks of this module
 
 
-def write(catalog: Catalog, results: Path = RESULTS) -> list[Path]:
+def write(catalog: Catalog, results: Path) -> list[Path]:
     """Write the pages of results, the overview beside the default folder or into one of the user's own. Returns their paths."""
     return _write(make(catalog, results))
 
@@ -68,7 +67,7 @@ def _write(pages: dict[Path, str]) -> list[Path]:
 def make(catalog: Catalog, results: Path) -> dict[Path, str]:
     """The pages of results, first the overview."""
     tasks = _read(catalog, results)
-    first = ROOT / "results.md" if results == RESULTS else results / "results.md"
+    first = checkout.root / "results.md" if results == checkout.results else results / "results.md"
     meaning = MEANING + "- Each task's page has all figures, and says what they mean."
     overviews = [_overview(task, results, first.parent) for task in tasks]
     pages = {first: _join(["# Results", GENERATED, meaning, *overviews])}
@@ -151,12 +150,14 @@ def _join(parts: list[str]) -> str:
 
 def make_blocks(catalog: Catalog, command_line=None) -> dict[Path, str]:
     """The pages with their blocks made anew."""
-    columns = {column.folder: (results, column) for results in _read(catalog, RESULTS) for column in results.columns}
+    columns = {
+        column.folder: (results, column) for results in _read(catalog, checkout.results) for column in results.columns
+    }
 
     def block(name: str, base: Path) -> str:
         match name.split():
             case ["main"]:
-                return render(_main(catalog), RESULTS, base)
+                return render(_main(catalog), checkout.results, base)
             case ["environments"]:
                 return markdown.render(_environments(catalog))
             case ["builds"]:
@@ -170,7 +171,7 @@ def make_blocks(catalog: Catalog, command_line=None) -> dict[Path, str]:
         raise RosettaError(f"there is no table {name!r}: see rosetta/report/pages.py")
 
     pages = {}
-    for page in PAGES:
+    for page in (checkout.root / name for name in BY_HAND):
         text = page.read_text(encoding="utf-8")
         pages[page] = markdown.fill(text, {name: partial(block, name, page.parent) for name in markdown.blocks(text)})
     return pages
@@ -180,7 +181,7 @@ def _rows(results: TaskResults, column: Column, names: list[str], base: Path) ->
     """The named rows of one column."""
     shown = replace(results, rows=[row for row in results.rows if row.name in names])
     about, *sources = map(markdown.wrapped, (escape(column.about()), *tables.sources(shown)))
-    return "\n\n".join([about, render(tables.overview(shown, columns=[column]), RESULTS, base), *sources])
+    return "\n\n".join([about, render(tables.overview(shown, columns=[column]), checkout.results, base), *sources])
 
 
 def _main(catalog: Catalog) -> Table:
@@ -200,7 +201,10 @@ def _environments(catalog: Catalog) -> Table:
     plain = {(row.task, row.framework, row.environment) for row in rows if row.variant is None}
     # A variant says nothing more of an environment than the framework's plain row in it
     rows = [row for row in rows if row.variant is None or (row.task, row.framework, row.environment) not in plain]
-    body, loaded = [], [environments.load(file.parent.name) for file in sorted(ENVIRONMENTS.glob("*/environment.toml"))]
+    body, loaded = (
+        [],
+        [environments.load(file.parent.name) for file in sorted(checkout.environments.glob("*/environment.toml"))],
+    )
     for environment in loaded:
         titles = dict.fromkeys(row.title for row in rows if row.environment == environment.name)
         words = [markdown.code(environment.name), environment.recipe.python, "; ".join(titles) or "no row"]

@@ -15,7 +15,7 @@ from rosetta.catalog import Catalog, Row
 from rosetta.errors import RosettaError
 from rosetta.files import Count, Positive, Strict
 from rosetta.kinds.kind import Curves, Dots
-from rosetta.paths import RESULTS
+from rosetta.paths import checkout
 from rosetta.records import Machine, Record, days, path
 from rosetta.tasks import PRESETS, Task
 
@@ -31,9 +31,9 @@ class Published(Strict):
     columns: dict[str, dict[str, Positive]]  # column title -> row name -> figure
 
 
-def published(name: str, folder: Path = RESULTS / "published") -> Published:
+def published(name: str) -> Published:
     """Read the published figures of a file, named without its ending."""
-    return files.load(Published, folder / f"{name}.toml")
+    return files.load(Published, checkout.results / "published" / f"{name}.toml")
 
 
 def current(records: Iterable[Record]) -> list[Record]:

@@ -24,7 +24,7 @@ from papermill.engines import Engine, NotebookExecutionManager, papermill_engine
 from papermill.exceptions import PapermillExecutionError
 
 from common.record import MIME
-from rosetta.paths import ROOT
+from rosetta.paths import checkout
 from rosetta.run.processes import Job, Outcome, end_all, end_with_the_runner, ending, error_line, sockets
 
 NAME = "rosetta"  # of the kernel and of papermill's engine
@@ -74,7 +74,7 @@ def execute(job: Job, executed: Path) -> Outcome:
             job.parameters,
             engine_name=NAME,
             kernel_name=NAME,
-            cwd=str(ROOT / notebook.parent),
+            cwd=str(checkout.root / notebook.parent),
             stdout_file=sys.stdout,
             stderr_file=sys.stderr,
             progress_bar=False,

@@ -27,7 +27,7 @@ from rosetta import files, lock
 from rosetta.catalog import unknown
 from rosetta.errors import RosettaError, Unavailable
 from rosetta.files import Strict
-from rosetta.paths import ENVIRONMENTS, portable
+from rosetta.paths import checkout, portable
 from rosetta.records import Gpu
 from rosetta.run import machine, processes
 
@@ -381,7 +381,7 @@ def load(name: str, build: str | None = None) -> Environment:
     """
     if name not in names():
         raise unknown("environment", name, names())
-    folder = ENVIRONMENTS / name
+    folder = checkout.environments / name
     recipe = files.load(Recipe, folder / "environment.toml")
     if build not in (None, CPU, *recipe.builds):
         raise unknown(f"build of {name}", build, [*recipe.builds, CPU])
@@ -395,7 +395,7 @@ def load(name: str, build: str | None = None) -> Environment:
 
 
 def names() -> list[str]:
-    return sorted(path.parent.name for path in ENVIRONMENTS.glob("*/environment.toml"))
+    return sorted(path.parent.name for path in checkout.environments.glob("*/environment.toml"))
 
 
 def _is_whole(file: Path, size: int) -> bool:

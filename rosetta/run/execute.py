@@ -23,7 +23,7 @@ from common.record import MIME, PATTERN
 from rosetta.errors import RosettaError, Unavailable
 from rosetta.files import reason
 from rosetta.identity import content
-from rosetta.paths import GIT, from_root, portable
+from rosetta.paths import checkout, from_root, portable
 from rosetta.plan import Plan
 from rosetta.records import Commit, Dataset, Gpu, Notebook, Point, Record, readable
 from rosetta.run.devices import Slot
@@ -186,7 +186,7 @@ def commit() -> Commit:
     }
     try:
         said = {
-            name: subprocess.run([*GIT, *command], capture_output=True, text=True, check=True).stdout.strip()
+            name: subprocess.run([*checkout.git, *command], capture_output=True, text=True, check=True).stdout.strip()
             for name, command in asked.items()
         }
     except (OSError, subprocess.CalledProcessError):

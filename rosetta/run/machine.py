@@ -17,10 +17,9 @@ from pydantic import Field
 
 from rosetta import files
 from rosetta.files import Count, Strict
-from rosetta.paths import ENVIRONMENTS
+from rosetta.paths import checkout
 from rosetta.records import Gpu, Machine
 
-CARDS = ENVIRONMENTS / "cards.toml"  # NVIDIA's cards, by the names that NVML gives them
 NAME_VARIABLE = "ROSETTA_MACHINE"
 
 
@@ -176,4 +175,7 @@ class Cards(Strict):
 @cache
 def card_facts() -> dict[str, Card]:
     """What is known of NVIDIA's cards, by name; none where the file is not there, for a batch must not end for the want of it."""
-    return {card.name: card for card in files.load(Cards, CARDS, missing=Cards(cards=[])).cards}
+    return {
+        card.name: card
+        for card in files.load(Cards, checkout.environments / "cards.toml", missing=Cards(cards=[])).cards
+    }

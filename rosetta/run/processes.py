@@ -22,7 +22,7 @@ from typing import Any, Self
 
 import psutil
 
-from rosetta.paths import ROOT, portable
+from rosetta.paths import checkout, portable
 
 GUARD = "rosetta.run.processes"  # the module that starts a command of others
 COOKIE = "ROSETTA_RUN"  # set for a process that is started, inherited by all that it starts: a run's folder, say
@@ -54,7 +54,7 @@ def start(
     try:
         process = subprocess.Popen(
             [sys.executable, "-m", module, *arguments],
-            cwd=ROOT,
+            cwd=checkout.root,
             env={**env, **(variables or {}), COOKIE: cookie},
             stdin=reading,
             start_new_session=True,  # a terminal's Ctrl-C is for the runner, which ends this
@@ -80,7 +80,9 @@ def ask(
     command = [str(python), "-c", code]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "encoding": "utf-8", "errors": "replace"}
     try:
-        with start(GUARD, str(ROOT), *command, cookie=uuid.uuid4().hex, variables=variables, **pipes) as process:
+        with start(
+            GUARD, str(checkout.root), *command, cookie=uuid.uuid4().hex, variables=variables, **pipes
+        ) as process:
             out, errors = process.communicate(timeout=timeout_s)
     except subprocess.TimeoutExpired:
         return None

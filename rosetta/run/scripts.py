@@ -9,14 +9,13 @@ from pathlib import Path
 
 from rosetta.catalog import Row
 from rosetta.errors import RosettaError, Unavailable
-from rosetta.paths import ROOT, from_root
+from rosetta.paths import checkout, from_root
 from rosetta.plan import Plan
 from rosetta.run.devices import Slot
 from rosetta.run.kernels import Kernels
 
 Edit = tuple[str, str, str]  # role of a cell, what stands there, what is to stand there
 # Below it WHAT/FRAMEWORK.py, and WHAT/TASK/FRAMEWORK.py where a program names something of its task
-PROGRAMS = ROOT / "programs"
 MARK = re.compile(r"^# %% (after )?(\w+)$", re.MULTILINE)
 
 
@@ -50,8 +49,8 @@ class Changes:
 def program(what: str, row: Row) -> Path:
     """The framework's program for the row's task, else the one for any task, which need not be there."""
     name = f"{row.framework}.py"
-    of_task = PROGRAMS / what / row.task / name
-    return of_task if of_task.is_file() else PROGRAMS / what / name
+    of_task = checkout.programs / what / row.task / name
+    return of_task if of_task.is_file() else checkout.programs / what / name
 
 
 def changes(file: Path, roles: Collection[str]) -> Changes:

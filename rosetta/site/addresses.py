@@ -5,12 +5,11 @@ from urllib.parse import quote
 
 from rosetta import markdown, records
 from rosetta.catalog import Row
-from rosetta.paths import ENVIRONMENTS, NOTEBOOKS, RESULTS, ROOT
+from rosetta.paths import checkout
 from rosetta.records import Record
 from rosetta.report.tables import Executed
 
 INDEX, OVERVIEW, PROOF = "index.html", "results.html", "docs/same-network.html"
-BUILT = ROOT / "site"  # below it a page of the site is named by its own address
 OF_TASKS = ("compare", "concepts", "network", "results", "conformance")  # folders that hold a page a task
 
 
@@ -53,16 +52,20 @@ def of_target(target: Row | Record | Executed | str | None) -> str | None:
 
 def of_file(file: Path) -> str | None:
     """The page that a file of the repository became, from the root of the site; None for most."""
-    if file.is_relative_to(BUILT):
-        return file.relative_to(BUILT).as_posix()
-    fixed = {ROOT / "README.md": INDEX, ROOT / "docs" / "README.md": INDEX, ROOT / "results.md": OVERVIEW}
-    fixed[ENVIRONMENTS / "README.md"] = "docs/environments.html"
-    folders = {RESULTS: "results", RESULTS / "conformance": "conformance", ROOT / "docs": "docs"}
+    if file.is_relative_to(checkout.site):
+        return file.relative_to(checkout.site).as_posix()
+    fixed = {
+        checkout.root / "README.md": INDEX,
+        checkout.docs / "README.md": INDEX,
+        checkout.root / "results.md": OVERVIEW,
+    }
+    fixed[checkout.environments / "README.md"] = "docs/environments.html"
+    folders = {checkout.results: "results", checkout.results / "conformance": "conformance", checkout.docs: "docs"}
     if file in fixed:
         return fixed[file]
     if file.suffix == ".md" and file.parent in folders:
         return f"{folders[file.parent]}/{file.stem}.html"
-    if file.parent.parent == NOTEBOOKS:
+    if file.parent.parent == checkout.notebooks:
         if file.suffix == ".ipynb":
             return framework(file.parent.name, file.stem)
         return of_task("network", file.parent.name) if file.name == "README.md" else None

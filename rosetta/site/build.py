@@ -17,14 +17,13 @@ from rosetta.catalog import Catalog
 from rosetta.errors import RosettaError
 from rosetta.figures import Cell
 from rosetta.measure import protocols, tables
-from rosetta.paths import ENVIRONMENTS, GIT, RESULTS, ROOT
+from rosetta.paths import checkout
 from rosetta.records import Record
 from rosetta.site import addresses, pages
 from rosetta.site.pages import Pages, TaskContent
 from rosetta.verify import conformance
 
 ASSETS = Path(__file__).resolve().parent / "assets"
-SCALING = RESULTS / "scaling.md"  # by studies/scaling.py
 MARK = ".rosetta-site"  # in a folder that holds a site, so that no other folder is ever emptied
 
 
@@ -50,18 +49,19 @@ def write(out: Path, folder: Path, repository: str | None, branch: str | None = 
             for record in content.results.records:
                 pages.write_record(site, content, record)
             _write_downloads(site, content)
-            proofs = RESULTS / "conformance" / f"{content.key}.md"
+            proofs = checkout.results / "conformance" / f"{content.key}.md"
             _document(site, proofs, conformance.page(catalog, content.key, folder), "Conformance", content)
         pages.write_results(site, contents)
         documents = [
             _document(site, file, file.read_text(encoding="utf-8"), "Proof" if file.stem == "same-network" else "")
-            for file in [*sorted((ROOT / "docs").glob("*.md")), ENVIRONMENTS / "README.md"]
-            if file.is_file() and file != ROOT / "docs" / "README.md"  # the pages' index
+            for file in [*sorted(checkout.docs.glob("*.md")), checkout.environments / "README.md"]
+            if file.is_file() and file != checkout.docs / "README.md"  # the pages' index
         ]
         measured = {module.PAGE: module.text(catalog, every, folder) for module in (tables, protocols)}
-        if SCALING.is_file():
-            measured[SCALING.name] = SCALING.read_text(encoding="utf-8")
-        documents += [_document(site, RESULTS / name, text) for name, text in measured.items()]
+        scaling = checkout.results / "scaling.md"  # by studies/scaling.py
+        if scaling.is_file():
+            measured[scaling.name] = scaling.read_text(encoding="utf-8")
+        documents += [_document(site, checkout.results / name, text) for name, text in measured.items()]
         site.write(addresses.INDEX, "index.html", pages.NAME, "Tasks", contents=contents, documents=documents)
     return out / addresses.INDEX
 
@@ -106,7 +106,7 @@ def _replaced(out: Path) -> Iterator[Path]:
 
 def _git(*arguments: str) -> str | None:
     try:
-        done = subprocess.run([*GIT, *arguments], capture_output=True, text=True, check=True)
+        done = subprocess.run([*checkout.git, *arguments], capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError):
         return None
     return done.stdout.strip()

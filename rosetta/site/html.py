@@ -24,7 +24,7 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
 from rosetta.errors import RosettaError
-from rosetta.site.addresses import BUILT
+from rosetta.paths import checkout
 
 ON_SITE = "on the site: "  # what such a title begins with
 PLAIN_NAME = re.compile(r'<span class="n">(\w+)</span>')
@@ -67,7 +67,7 @@ def _relink(token: Token, name: str, folder: Path, resolve: Resolve) -> None:
     address, title = str(token.attrs[name]), str(token.attrGet("title") or "")
     if title.startswith(ON_SITE):
         del token.attrs["title"]
-        folder, address = BUILT, title.removeprefix(ON_SITE)
+        folder, address = checkout.site, title.removeprefix(ON_SITE)
     parts = urlsplit(address)
     if not parts.scheme and parts.path:
         target = resolve((folder / unquote(parts.path)).resolve(), f"#{parts.fragment}" if parts.fragment else "")

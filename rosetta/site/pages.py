@@ -15,7 +15,7 @@ from markupsafe import Markup
 from rosetta import records, sections
 from rosetta.catalog import Catalog, Row
 from rosetta.figures import Cell
-from rosetta.paths import COMMON, ROOT
+from rosetta.paths import checkout
 from rosetta.records import Record
 from rosetta.report import charts, tables
 from rosetta.report.pages import MEANING, meaning
@@ -29,7 +29,6 @@ from rosetta.tasks import PRESETS
 NAME = "Deep Learning Rosetta Stone"
 NAVIGATION = {"Tasks": addresses.INDEX, "Results": addresses.OVERVIEW, "Proof": addresses.PROOF}
 GITHUB = re.compile(r"(?:https://|git@|ssh://git@)github\.com[:/](?P<name>[^/]+/[^/]+?)(?:\.git)?/?$")
-LESSONS = ROOT / "docs" / "lessons.md"
 LESSON = re.compile(r"^- \*\*(?P<names>[^*]+)\*\*.*(?:\n  .*)*", re.MULTILINE)
 CONSTANT = re.compile(r"^(\w+) = [^#\n]*#?(.*)$", re.MULTILINE)  # with the comment behind it
 FIRST_CELL = Path(__file__).resolve().parent / "templates" / "first_cell.txt"
@@ -55,7 +54,7 @@ class TaskContent:
         self.results = TaskResults.of(catalog, key, every)
         kind, folder = self.task.kind, self.task.folder
         self.programs = {name: sections.notebook(folder / f"{name}.ipynb", kind) for name in self.frameworks}
-        params, module = COMMON / "params" / f"{key}.py", COMMON / "reference" / f"{key}.py"
+        params, module = checkout.common / "params" / f"{key}.py", checkout.common / "reference" / f"{key}.py"
         self.reference = sections.reference(module, params, kind) if module.is_file() else None
         self.concepts = sections.concepts(folder / "concepts.toml")
         shown, text = {*self.task.constants(), "WEIGHT_SHAPES"}, params.read_text(encoding="utf-8")
@@ -123,8 +122,8 @@ class Pages:
             target = addresses.of_file(file)
             if target is not None:
                 return addresses.relative(target + fragment, href)
-            if self.repository and file.is_relative_to(ROOT):
-                return f"{self.repository}/blob/main/{file.relative_to(ROOT).as_posix()}{fragment}"
+            if self.repository and file.is_relative_to(checkout.root):
+                return f"{self.repository}/blob/main/{file.relative_to(checkout.root).as_posix()}{fragment}"
             return None
 
         return html.markdown(text, folder, resolve)
@@ -251,7 +250,7 @@ def write_framework(pages: Pages, content: TaskContent, key: str, others: list[T
         records=tables.of_framework(content.results, key),
         verified=[(row.title, content.badges[row.name]) for row in rows if row.name in content.badges],
         lessons=_lessons(framework.title),
-        lessons_folder=LESSONS.parent,
+        lessons_folder=checkout.docs,
         shown=shown,
         body=shown and pages.executed(content, shown, href),
         headings={role.name: role.heading for role in content.task.kind.roles},
@@ -292,7 +291,7 @@ def _lessons(title: str) -> list[str]:
     """The items of the lessons page that name a framework, as Markdown."""
     return [
         " ".join(match[0].removeprefix("- ").split())
-        for match in LESSON.finditer(LESSONS.read_text(encoding="utf-8"))
+        for match in LESSON.finditer((checkout.docs / "lessons.md").read_text(encoding="utf-8"))
         if any(name.strip() in title for name in match["names"].split(","))
     ]
 
@@ -340,7 +339,7 @@ def standalone(row: Row, repository: str | None, commit: str | None) -> str:
     values = {
         "REPOSITORY": repository,
         "COMMIT": commit or "HEAD",
-        "FOLDER": row.notebook.parent.relative_to(ROOT).as_posix(),
+        "FOLDER": row.notebook.parent.relative_to(checkout.root).as_posix(),
         "PINS": f"environments/{row.environment}/requirements.in",
         # The newest pins ask for a driver that a hosted machine may not have
         "PINS_ON_GPU": f"environments/{row.environment}/{serving[-1] if serving else 'requirements'}.in",

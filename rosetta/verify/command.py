@@ -15,7 +15,7 @@ from rich.text import Text
 from rosetta import catalog, data, identity, plan
 from rosetta.catalog import Row
 from rosetta.errors import RosettaError
-from rosetta.paths import RESULTS, portable
+from rosetta.paths import checkout, portable
 from rosetta.run import devices
 from rosetta.run.kernels import Kernel, Kernels, chosen
 from rosetta.run.workers import Workers
@@ -134,7 +134,7 @@ class Setting:
 
         What is committed counts, too, unless the user has named a folder.
         """
-        committed = [] if self.where.out else [conformance.read(RESULTS, key) for key in self.tasks]
+        committed = [] if self.where.out else [conformance.read(checkout.results, key) for key in self.tasks]
         lines = [line for report in (*committed, *self.reports.values()) for line in report.rows]
         latest = {line.full_name: line for line in sorted(lines, key=lambda line: line.verified)}
         kept = {name: line for name, line in latest.items() if line.passed and line.digest == self.digests.get(name)}

@@ -11,7 +11,7 @@ from rosetta import files, identity
 from rosetta.catalog import Catalog, Row
 from rosetta.files import Strict
 from rosetta.markdown import escape, link, table
-from rosetta.paths import ROOT
+from rosetta.paths import checkout
 from rosetta.records import Commit, Machine, Named
 from rosetta.run.kernels import Kernels
 from rosetta.run.processes import error_line
@@ -127,7 +127,6 @@ def _file(results: Path, task: str) -> Path:
 
 # ---- The page: a pure function of the catalog and of what was verified and cross-loaded
 
-LEVELS = ROOT / "docs" / "same-network.md"
 INTRODUCTION = """\
 Does every notebook compute what the reference in NumPy does? `run_all.py verify` writes this page from {task}.json: do not edit it.
 [Same network, how we know]({levels}) says what the levels are and how they are measured.
@@ -171,7 +170,7 @@ def page(catalog: Catalog, task: str, results: Path, kernels: Kernels | None = N
     shown = lines(catalog, task, report, kernels)
     parts = [
         f"# Conformance: {of_task.title}",
-        INTRODUCTION.format(task=task, levels=link(LEVELS, results / "conformance")),
+        INTRODUCTION.format(task=task, levels=link(checkout.docs / "same-network.md", results / "conformance")),
     ]
     parts += _verified(of_task, shown, len(rows)) if shown else ["Nothing is verified yet."]
     for crossed in filter(None, (report.matrix, *report.agreements)):

@@ -8,7 +8,7 @@ import pytest
 from rosetta import catalog
 from rosetta.measure import protocols
 from rosetta.measure.protocols import Benchmark, PublishedPoint
-from rosetta.paths import RESULTS
+from rosetta.paths import checkout
 from rosetta.records import Point, Record, read_all
 from rosetta.tasks import Protocol
 from tests import toys
@@ -205,7 +205,7 @@ def timed(network: str, batch: int, phase: str, seconds: float, threads: int = 2
 
 def record_of(*points: Point) -> Record:
     """Of any row, with these points."""
-    (_, first), *_ = ((file, each) for file, each in read_all(RESULTS) if each.task == "networks")
+    (_, first), *_ = ((file, each) for file, each in read_all(checkout.results) if each.task == "networks")
     return first.model_copy(update={"points": list(points), "preset": protocols.NAME, "title": "A row"})
 
 
@@ -286,7 +286,7 @@ def test_page_has_rates_and_ratios(tmp_path):
 def test_committed_gradients_take_longer_than_their_forward_pass():
     """A framework may leave out a gradient that nothing reads. The backward pass has about twice the arithmetic of the forward one."""
     compared = 0
-    for file, each in read_all(RESULTS):
+    for file, each in read_all(checkout.results):
         phases: dict[str, dict] = {}
         for one in each.points:
             if one.values and "PHASE" in one.at:

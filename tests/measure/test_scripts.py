@@ -17,17 +17,18 @@ from rosetta.errors import RosettaError, Unavailable
 from rosetta.measure import commands, inside
 from rosetta.measure.rows import Process
 from rosetta.notebook import by_role
+from rosetta.paths import checkout
 from rosetta.run import devices, scripts
 from rosetta.run.scripts import Changes, Script
 
 KNOWN = catalog.load()
 ROWS = KNOWN.rows()
 TRAINED = [row for row in ROWS if KNOWN.kind(row).trains]
-OF_ANY_TASK, OF_A_TASK = (sorted(scripts.PROGRAMS.glob(pattern)) for pattern in ("*/*.py", "*/*/*.py"))
+OF_ANY_TASK, OF_A_TASK = (sorted(checkout.programs.glob(pattern)) for pattern in ("*/*.py", "*/*/*.py"))
 
 
 def named(file):
-    return file.relative_to(scripts.PROGRAMS).with_suffix("").as_posix()
+    return file.relative_to(checkout.programs).with_suffix("").as_posix()
 
 
 def test_cells_are_replaced_and_appended(tmp_path):
@@ -65,7 +66,7 @@ def test_cells_of_a_notebook_come_in_order(row):
 def test_every_program_is_of_a_framework(file):
     rows = [row for row in ROWS if row.framework == file.stem]
     assert rows, "no notebook is of this framework"
-    what, *task, _ = file.relative_to(scripts.PROGRAMS).parts
+    what, *task, _ = file.relative_to(checkout.programs).parts
     if task:
         rows = [row for row in rows if row.task == task[0]]
         assert scripts.program(what, rows[0]) == file

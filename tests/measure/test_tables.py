@@ -9,8 +9,9 @@ from rosetta import catalog, markdown, records
 from rosetta.errors import RosettaError
 from rosetta.kinds.kind import BATCH
 from rosetta.measure import commands, rows, tables
+from rosetta.paths import Checkout
 from rosetta.records import Dataset, Notebook, Point, Record
-from rosetta.run import devices, scripts
+from rosetta.run import devices
 
 KNOWN = catalog.load()
 ROWS = [row for row in KNOWN.rows() if KNOWN.kind(row).trains][:2]
@@ -80,7 +81,7 @@ def test_sweeps(tmp_path):
 
 def test_row_without_a_program_is_not_written(tmp_path, monkeypatch):
     first, second = ROWS
-    monkeypatch.setattr(scripts, "PROGRAMS", tmp_path)
+    monkeypatch.setattr(Checkout, "programs", tmp_path)
     shown = made([measured("fastest", pair("fastest")), measured("sweep", swept(1, 0.2))], tmp_path)
     for name in ("fastest", "sweep"):
         table, sentence = shown[name].split("No program is written for: ")

@@ -10,10 +10,9 @@ import pytest
 
 from rosetta import files
 from rosetta.kinds import KINDS
-from rosetta.paths import ROOT
 from rosetta.records import Record
 from tests.inside import Here
-from tests.standin import in_order
+from tests.standin import ROOT, in_order
 
 CELLS = {
     "parameters": "EPOCHS, BATCHSIZE, LR, SEED, N_TRAIN, N_TEST = 2, 4, 0.1, 0, 40, 10",

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from rosetta.paths import RESULTS, ROOT
+from rosetta.paths import checkout
 from rosetta.site import build
 
-SCREENSHOTS = ROOT / ".screenshots"  # to be looked at after the tests
+SCREENSHOTS = checkout.root / ".screenshots"  # to be looked at after the tests
 
 
 class Reader:
@@ -61,7 +61,7 @@ def built(tmp_path_factory) -> tuple[Path, float]:
     """The site of the committed records, and the processor seconds that it took."""
     out = tmp_path_factory.mktemp("site") / "site"
     started = time.process_time()  # of this process alone: others may be at work
-    build.write(out, RESULTS, None)
+    build.write(out, checkout.results, None)
     return out, time.process_time() - started
 
 

@@ -14,12 +14,13 @@ import pytest
 from rosetta import records, sections
 from rosetta.errors import RosettaError
 from rosetta.kinds import KINDS
-from rosetta.paths import COMMON, NOTEBOOKS, RESULTS, ROOT
+from rosetta.paths import checkout
 from rosetta.site import addresses, build, html
 from rosetta.site import pages as site_pages
 from rosetta.site.pages import Pages, TaskContent, write_framework
 from tests import toys
 from tests.fault_table import fault
+from tests.standin import ROOT
 from tests.standin import TASK as STANDIN
 from tests.test_report import CATALOG, TASK
 from tests.test_report import make as make_record
@@ -42,7 +43,7 @@ def test_committed_pictures_are_those_of_the_records(site):
     # The ids of clip paths are hashes of positions, whose last bits depend on the processor
     committed, drawn = (
         {file.name: re.sub(r"\bp[0-9a-f]{10}\b", "", file.read_text()) for file in (of / "pictures").glob("*.svg")}
-        for of in (RESULTS, site)
+        for of in (checkout.results, site)
     )
     assert committed == drawn, "draw them anew: python3 run_all.py report --pictures"
 
@@ -51,16 +52,16 @@ def test_committed_pictures_are_those_of_the_records(site):
 
 
 @pytest.fixture
-def checkout(inside):
+def with_notebooks(inside):
     """A stand-in checkout whose notebooks keep to the contract: copies of PyTorch's under other names."""
 
     def fill(names: list[str], documents: bool = False, **titles: str) -> Path:
         shutil.rmtree(inside.root / "notebooks")
         folder = inside.root / "notebooks" / STANDIN
         folder.mkdir(parents=True)
-        shutil.copy(NOTEBOOKS / TASK / "concepts.toml", folder)
+        shutil.copy(ROOT / "notebooks" / TASK / "concepts.toml", folder)
         for name in names:
-            shutil.copy(NOTEBOOKS / TASK / "pytorch.ipynb", folder / f"{name}.ipynb")
+            shutil.copy(ROOT / "notebooks" / TASK / "pytorch.ipynb", folder / f"{name}.ipynb")
         entries = [
             inside.entry(name).replace(f'title = "{name}"', f"title = {json.dumps(titles.get(name, name))}")
             for name in names
@@ -89,9 +90,9 @@ def made(inside):
 
 
 @pytest.fixture
-def small(checkout, inside, made) -> Path:
+def small(with_notebooks, inside, made) -> Path:
     """Two frameworks with PyTorch's notebook; the first has been run, once on synthetic data."""
-    folder = checkout(["good", "other"])
+    folder = with_notebooks(["good", "other"])
     for preset, text in (("smoke", "of the other run\n"), ("quick", "epoch 1/1\n")):
         record = make_record("good", preset=preset, synthetic=preset == "smoke")
         record.notebook.executed = "good.ipynb"
@@ -236,13 +237,13 @@ def test_failure_leaves_the_earlier_site(tmp_path):
     ],
 )
 def test_page_of_a_file(file, page):
-    assert addresses.of_file(ROOT / file) == page
+    assert addresses.of_file(checkout.root / file) == page
 
 
 def test_a_link_leads_to_the_page_of_the_site_that_its_title_names():
     text = '[code](../notebooks "on the site: compare/a.html#b+c/model") [plain](some.md "a title")'
-    pages = Pages(ROOT, ROOT, None, None)
-    first, second = re.findall("<a (.*?)>", pages.markup(text, ROOT / "docs", "docs/other.html"))
+    pages = Pages(checkout.root, checkout.root, None, None)
+    first, second = re.findall("<a (.*?)>", pages.markup(text, checkout.root / "docs", "docs/other.html"))
     assert first == 'href="../compare/a.html#b+c/model"'
     assert second == 'href="some.html" title="a title"'
 
@@ -284,8 +285,8 @@ def test_script_in_an_output_is_text(tmp_path):
     return "the script as text, on a page where nothing runs", "the executed notebook, as it was"
 
 
-def test_whatever_is_in_catalog_notebook_and_record_stays_text(checkout, inside, made, window, screenshot):
-    folder = checkout(["good", "other"], good=f"Good {EVIL}")
+def test_whatever_is_in_catalog_notebook_and_record_stays_text(with_notebooks, inside, made, window, screenshot):
+    folder = with_notebooks(["good", "other"], good=f"Good {EVIL}")
     notebook = nbformat.read(folder / "good.ipynb", as_version=4)
     for cell in notebook.cells:
         cell.source += f"\n{EVIL}" if cell.cell_type == "markdown" else f"\n# {EVIL}"
@@ -335,7 +336,7 @@ def test_executed_notebook_fetches_nothing_and_its_links_are_relinked(tmp_path):
 
 
 def test_svg_of_a_notebook_is_a_picture_in_which_no_script_runs(tmp_path, window):
-    drawing = next((RESULTS / "pictures").glob("*.svg")).read_text()
+    drawing = next((checkout.results / "pictures").glob("*.svg")).read_text()
     evil = "<script>document.title = 'taken'; parent.document.title = 'taken'</script>"
     svg = drawing.replace("<defs>", f"{evil}<defs>", 1).replace("<svg ", "<svg onload='top.document.title = 1' ", 1)
     page = executed(tmp_path, displayed("image/svg+xml", svg))
@@ -375,8 +376,8 @@ def test_constants_are_linked_and_nothing_else():
 
 
 def test_markdown_keeps_raw_html_as_text_and_relinks_files():
-    text, pages = "<b>x</b> [a](a.md#p) [b](b.md) [c](https://example.org)", {ROOT / "docs" / "a.md": "x.html"}
-    made = html.markdown(text, ROOT / "docs", lambda file, place: pages.get(file) and pages[file] + place)
+    text, pages = "<b>x</b> [a](a.md#p) [b](b.md) [c](https://example.org)", {checkout.root / "docs" / "a.md": "x.html"}
+    made = html.markdown(text, checkout.root / "docs", lambda file, place: pages.get(file) and pages[file] + place)
     assert "&lt;b&gt;" in made and '<a href="x.html#p">a</a>' in made
     assert "<a>b</a>" in made and '<a href="https://example.org">c</a>' in made
 
@@ -394,7 +395,7 @@ def test_markers_name_lines_that_are_there(task):
 
 
 def test_marker_without_its_line_is_an_error(tmp_path):
-    notebook = nbformat.read(NOTEBOOKS / TASK / "pytorch.ipynb", as_version=4)
+    notebook = nbformat.read(checkout.notebooks / TASK / "pytorch.ipynb", as_version=4)
     for cell in notebook.cells:
         cell.source = cell.source.replace("nn.MaxPool2d(2)", "nn.AvgPool2d(2)")
     nbformat.write(notebook, tmp_path / "pytorch.ipynb")
@@ -403,15 +404,15 @@ def test_marker_without_its_line_is_an_error(tmp_path):
 
 
 def test_excerpt_is_dedented_line_by_line():
-    program = sections.notebook(NOTEBOOKS / TASK / "mxnet_gluon.ipynb", KINDS["train"])
+    program = sections.notebook(checkout.notebooks / TASK / "mxnet_gluon.ipynb", KINDS["train"])
     (first,) = sections.excerpts(program, "loss")
     assert first == "loss_fn = gluon.loss.SoftmaxCrossEntropyLoss()"
 
 
 @pytest.mark.parametrize("task", CATALOG.tasks.values(), ids=CATALOG.tasks)
 def test_every_line_of_the_reference_belongs_to_a_step(task):
-    module = COMMON / "reference" / f"{task.key}.py"
-    program = sections.reference(module, COMMON / "params" / f"{task.key}.py", task.kind)
+    module = checkout.common / "reference" / f"{task.key}.py"
+    program = sections.reference(module, checkout.common / "params" / f"{task.key}.py", task.kind)
     shown = "\n".join(section.code for section in program.sections)
     functions = re.findall(r"^def \w+", module.read_text(), re.MULTILINE)
     assert functions and all(f"{name}(" in shown for name in functions)
@@ -467,7 +468,7 @@ def execute(code: str, folder: Path) -> subprocess.CompletedProcess:
 
 
 def test_copy_runs_from_an_empty_folder(empty, tmp_path):
-    first, parameters, *rest = cells(site_pages.standalone(ROW, str(ROOT), None))
+    first, parameters, *rest = cells(site_pages.standalone(ROW, str(checkout.root), None))
     assert [parameters, *rest] == cells(ROW.notebook.read_text(encoding="utf-8")), "one cell more, and no other change"
     done = execute(f"{parameters}\nprint(BATCHSIZE)", empty)
     assert "No module named 'common'" in done.stderr
@@ -480,7 +481,7 @@ def test_copy_runs_from_an_empty_folder(empty, tmp_path):
 
 
 def test_python_that_the_framework_needs_is_said(empty):
-    (first, *_) = cells(site_pages.standalone(OLD, str(ROOT), None))
+    (first, *_) = cells(site_pages.standalone(OLD, str(checkout.root), None))
     done = execute(first, empty)
     assert done.returncode == 1 and done.stderr.startswith("This framework needs Python 3.")
     assert list(empty.iterdir()) == []

@@ -8,7 +8,7 @@ import nbformat
 import pytest
 
 from rosetta import catalog
-from rosetta.paths import NOTEBOOKS
+from rosetta.paths import checkout
 from tests.test_report import TASK
 
 PAGE = f"compare/{TASK}.html"
@@ -30,7 +30,7 @@ def code(page, role: str, column: int) -> str:
 
 
 def cell(framework: str, role: str) -> str:
-    notebook = nbformat.read(NOTEBOOKS / TASK / f"{framework}.ipynb", as_version=4)
+    notebook = nbformat.read(checkout.notebooks / TASK / f"{framework}.ipynb", as_version=4)
     return next(one.source for one in notebook.cells if one.metadata.get("tags") == [role])
 
 

@@ -8,7 +8,7 @@ from urllib.parse import quote, unquote
 import pytest
 
 from rosetta import catalog, records
-from rosetta.paths import RESULTS, ROOT
+from rosetta.paths import checkout
 from rosetta.site import addresses
 from tests.test_report import TASK
 
@@ -17,7 +17,9 @@ def of_task(key: str) -> list[str]:
     """A page of each sort, with content."""
     rows = CATALOG.rows(key)
     names = [quote(row.name, safe="") for row in rows[:2]]
-    of_runs = [record for _, record in records.read_all(RESULTS) if record.task == key and record.notebook.executed]
+    of_runs = [
+        record for _, record in records.read_all(checkout.results) if record.task == key and record.notebook.executed
+    ]
     return [
         f"compare/{key}.html#{'+'.join([*names, 'reference'])}",
         f"concepts/{key}.html#{'+'.join(row.framework for row in rows[:2])}",
@@ -109,7 +111,7 @@ def test_without_scripts_all_but_the_comparison_is_there(browser, site):
 
 # ---- The teaching page as a class uses it
 
-TEXT = (ROOT / "docs" / "teaching.md").read_text(encoding="utf-8")
+TEXT = (checkout.root / "docs" / "teaching.md").read_text(encoding="utf-8")
 LESSONS = TEXT.split("\n## ")[2:]
 COMMANDS = re.findall(
     r"^    \.venv/bin/python -c '\n([^']*)'\n(?:(?!\*\*Exercise).)*?\*Answer\*: `([^`]+)`",
@@ -152,5 +154,5 @@ def test_exercise_has_a_command_before_its_answer(exercise):
 @pytest.mark.parametrize("code, answer", COMMANDS)
 def test_command_prints_the_answer(code, answer):
     code = re.sub(r"^    ", "", code, flags=re.MULTILINE)
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", code], cwd=checkout.root, capture_output=True, text=True)
     assert done.stdout.strip() == answer, done.stderr

@@ -8,7 +8,7 @@ import json
 import pytest
 
 from rosetta import records
-from rosetta.paths import RESULTS
+from rosetta.paths import checkout
 from rosetta.report import charts, pages
 from rosetta.report.results import TaskResults
 from rosetta.site.pages import Pages, TaskContent, write_results
@@ -200,7 +200,7 @@ def test_records_as_files(reader, site):
         assert link.get_attribute("download") is not None
         files[kind] = (site / link.get_attribute("href")).read_text(encoding="utf-8")
     lines, entries = list(csv.DictReader(io.StringIO(files["CSV"]))), json.loads(files["JSON"])
-    shown = [record for record in (one for _, one in records.read_all(RESULTS)) if record.task == TASK]
+    shown = [record for record in (one for _, one in records.read_all(checkout.results)) if record.task == TASK]
     assert len(lines) == len(entries) <= len(shown)
     (entry,) = [one for one in entries if one["record"] == f"records/amd-epyc-2-cores/{TASK}/full/pytorch.json"]
     (line,) = [one for one in lines if one["record"] == entry["record"]]

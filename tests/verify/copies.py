@@ -6,7 +6,7 @@ from pathlib import Path
 import nbformat
 
 from rosetta.catalog import Row
-from rosetta.paths import ROOT
+from rosetta.paths import checkout
 
 
 class Copy(Row):
@@ -27,6 +27,6 @@ def copied(row: Row, code: dict[str, str], folder: Path) -> Copy:
             cell.source = code[cell.metadata.tags[0]]
     path = folder / "notebooks" / row.task / row.notebook.name
     path.parent.mkdir(parents=True)
-    shutil.copytree(ROOT / "common", folder / "common", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(checkout.root / "common", folder / "common", ignore=shutil.ignore_patterns("__pycache__"))
     nbformat.write(notebook, path)
     return Copy(**row.model_dump(), path=path)

@@ -13,7 +13,7 @@ import pytest
 
 from common.data import pictures
 from rosetta import catalog
-from rosetta.paths import RESULTS, ROOT
+from rosetta.paths import checkout
 from rosetta.site import build
 from rosetta.verify import conformance
 from rosetta.verify.conformance import PROOFS
@@ -29,14 +29,14 @@ TRAVELLERS = ("pytorch", "lasagne", "tensorflow1")  # OIHW, mirrored, HWIO; thre
 
 def call(out, *arguments) -> subprocess.CompletedProcess:
     command = [sys.executable, "run_all.py", *arguments, "--out", str(out), *([] if REAL else ["--synthetic"])]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=3500)
+    return subprocess.run(command, cwd=checkout.root, capture_output=True, text=True, timeout=3500)
 
 
 @pytest.fixture(scope="module")
 def verified(tmp_path_factory, pytestconfig):
     """One run for all tasks: (its exit code and output, what is known of each row then)."""
     out = tmp_path_factory.mktemp("verify")
-    shutil.copytree(RESULTS / "conformance", out / "conformance")
+    shutil.copytree(checkout.results / "conformance", out / "conformance")
     done = call(out, "verify", *(["--all"] if pytestconfig.getoption("--fresh") else ["--drawn", DRAWN]))
     return done, {line.full_name: line for key in KNOWN.tasks for line in conformance.read(out, key).rows}
 
@@ -95,7 +95,7 @@ def test_ten_pictures_have_the_same_neighbours_in_eight_frameworks(tmp_path, mis
 
 @pytest.mark.parametrize("task", KNOWN.tasks)
 def test_every_row_was_verified_as_it_is_today(task):
-    report = conformance.read(RESULTS, task)
+    report = conformance.read(checkout.results, task)
     passed = {line.full_name for _, line in conformance.lines(KNOWN, task, report) if line.passed}
     rows = {row.full_name for row in KNOWN.rows(task)}
     assert passed == rows == {line.full_name for line in report.rows}, "run_all.py verify proves what has changed"
@@ -103,7 +103,7 @@ def test_every_row_was_verified_as_it_is_today(task):
 
 @pytest.mark.parametrize("task", KNOWN.tasks)
 def test_row_that_has_changed_is_stale_on_every_page(tmp_path, task):
-    report = conformance.read(RESULTS, task)
+    report = conformance.read(checkout.results, task)
     changed, rows = report.rows[0], len(report.rows)
     changed.digest = "0" * 64
     conformance.write(report, tmp_path, task)
