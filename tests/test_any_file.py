@@ -205,6 +205,8 @@ def begin(made, monkeypatch, tmp_path):
 
     def find(name: str) -> tuple[Case, Path, dict]:
         case = CASES[name]
+        if case.use is not use_figures and case.document:
+            return case, tmp_path, case.document
         root = tmp_path if case.document else made.root
         monkeypatch.setattr(checkout, "root", root)
         return case, root, case.document or tomllib.loads(before[name])
