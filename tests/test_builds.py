@@ -34,7 +34,8 @@ def build(*codes: str, **more) -> Build:
 
 
 def choose(builds, without_gpu, imports, gpus) -> str:
-    return Recipe(python="3.11", builds=builds, without_gpu=without_gpu).choose_build(imports, gpus)
+    recipe = Recipe(python="3.11", builds=builds, without_gpu=without_gpu)
+    return environments.Environment("tiny", Path(), recipe).for_gpus(imports, gpus).build
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ import pytest
 from uv import find_uv_bin
 
 from rosetta.errors import RosettaError
+from rosetta.paths import checkout
 from rosetta.run import environments, kernels, processes
 from rosetta.run.processes import COOKIE
 from tests.fault_table import fault, seen
@@ -32,7 +33,7 @@ LOCK = f"{PACKAGE} \\\n    " + " \\\n    ".join(f"--hash=sha256:{digest}" for di
 def environment(request, monkeypatch):
     """Makes environments in the stand-in's folder: (name, recipe keys) -> Environment."""
     standin = request.getfixturevalue("standin")  # so that tests.mutants takes tests that start no runner
-    monkeypatch.setattr(environments, "ENVIRONMENTS", standin.root / "environments")
+    monkeypatch.setattr(checkout, "root", standin.root)
     monkeypatch.setattr(environments, "ALWAYS", {})
 
     def make(lock=LOCK, python="3.11", **keys):
@@ -241,10 +242,10 @@ def test_variables_of_a_kernel(environment, monkeypatch):
     monkeypatch.setenv("HERE", "7")
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     monkeypatch.setattr("rosetta.run.machine.processors", lambda: [0, 1, 2])
-    monkeypatch.setattr("rosetta.run.machine.vendor", lambda: "AuthenticAMD")
+    monkeypatch.setattr("rosetta.run.machine.cpuinfo", {"vendor_id": "AuthenticAMD"}.get)
     always = {"THEANO_FLAGS": f"base_compiledir={tiny.folder}/.cache"}
     assert tiny.variables((), locked=False) == always | {"MKL_DEBUG_CPU_TYPE": "5"}
-    monkeypatch.setattr("rosetta.run.machine.vendor", lambda: "GenuineIntel")
+    monkeypatch.setattr("rosetta.run.machine.cpuinfo", {"vendor_id": "GenuineIntel"}.get)
     assert tiny.variables((), locked=False) == always
     assert tiny.variables(("torch",), locked=True) == always | {"XLA_FLAGS": "--new"}
     assert tiny.variables(("mxnet",), locked=False) == always | {"OMP_NUM_THREADS": "3"}
@@ -350,7 +351,7 @@ def script(tmp_path):
 @pytest.mark.parametrize(
     "code, said",
     [
-        ("printf '\\377\\376'", "does not start as Python does: no message"),
+        ("printf '\\377\\376'", "does not start as Python does: exit code 0, and no message"),
         (
             "printf 'no \\377 licence\\n' >&2; exit 3",
             "does not start as Python does: no \N{REPLACEMENT CHARACTER} licence",

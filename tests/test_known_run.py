@@ -23,9 +23,9 @@ from rosetta.records import Record
 from rosetta.report import pages, tables
 from rosetta.report.results import TaskResults
 from rosetta.run import devices, execute, machine, telemetry
-from rosetta.run.execute import Ending, Progress
+from rosetta.run.execute import Progress
 from rosetta.run.kernels import Kernel
-from rosetta.run.processes import Job, Outcome
+from rosetta.run.processes import JOB, Outcome
 from rosetta.run.telemetry import RunMeter
 from rosetta.site import build
 from tests.fake_nvml import GIB, FakeNvml, cards
@@ -121,10 +121,9 @@ def play(monkeypatch) -> dict[str, dict]:
     seen: dict[str, dict] = {}
 
     def run_process(run, plan, slot, watch):
-        job = Job.read(run.folder)
-        seen.update(variables=job.variables, injected=job.parameters)
+        job = json.loads((run.folder / JOB).read_text())
+        seen.update(variables=job["variables"], injected=job["parameters"])
         run.executed.write_text(notebook(handed_over(monkeypatch), BEGAN + timedelta(seconds=2.25)))
-        Outcome("ok").write(run.folder)
         gpu.used = GIB
         with RunMeter(1, slot.gpus) as meter:
             meter._sample_processes()
@@ -134,7 +133,7 @@ def play(monkeypatch) -> dict[str, dict]:
                 watch(Progress("running", "epoch", epoch, 3, f"loss {LOSSES[epoch - 1]:.4f}"))
             gpu.energy += 200_000
             meter._sample_processes()
-        return Ending(False, 0, ""), meter
+        return Outcome("ok"), meter
 
     monkeypatch.setattr(execute, "run_process", run_process)
     return seen

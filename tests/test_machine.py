@@ -59,7 +59,7 @@ def test_no_driver_is_no_gpu(monkeypatch):
 )
 def test_a_processor_without_a_number_in_its_name_has_its_model(monkeypatch, name, expected):
     fields = {"model name": name, "cpu family": "25", "model": "17"}
-    monkeypatch.setattr(machine, "_cpuinfo", fields.__getitem__)
+    monkeypatch.setattr(machine, "cpuinfo", fields.__getitem__)
     assert machine.cpu() == expected
 
 

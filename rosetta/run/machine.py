@@ -53,18 +53,14 @@ def describe(devices: Sequence[Device] = ()) -> Machine:
 
 def cpu() -> str:
     """The processor's model name; with the numbers of family and model where it has none: a virtual machine says "AMD EPYC"."""
-    name = _cpuinfo("model name") or platform.processor() or platform.machine()
-    family, model = _cpuinfo("cpu family"), _cpuinfo("model")
+    name = cpuinfo("model name") or platform.processor() or platform.machine()
+    family, model = cpuinfo("cpu family"), cpuinfo("model")
     return name if re.search(r"\d", name) or not model else f"{name} (family {family}, model {model})"
 
 
-def vendor() -> str:
-    """Who made the processor, as Linux says it: "AuthenticAMD", "GenuineIntel"; empty where it does not."""
-    return _cpuinfo("vendor_id")
-
-
 @cache
-def _cpuinfo(field: str) -> str:
+def cpuinfo(field: str) -> str:
+    """What Linux says of the first processor: ``vendor_id`` is "AuthenticAMD" or "GenuineIntel"; empty where it does not."""
     try:
         line = re.search(rf"^{field}\s*:\s*(.+)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
     except OSError:
@@ -175,7 +171,5 @@ class Cards(Strict):
 @cache
 def card_facts() -> dict[str, Card]:
     """What is known of NVIDIA's cards, by name; none where the file is not there, for a batch must not end for the want of it."""
-    return {
-        card.name: card
-        for card in files.load(Cards, checkout.environments / "cards.toml", missing=Cards(cards=[])).cards
-    }
+    file = checkout.environments / "cards.toml"
+    return {card.name: card for card in files.load(Cards, file, missing=Cards(cards=[])).cards}
