@@ -18,7 +18,7 @@ from common.data import loaded
 from rosetta import catalog, plan, records
 from rosetta.compare import WORSE, compare
 from rosetta.figures import Table
-from rosetta.paths import checkout
+from rosetta.paths import DATA, checkout
 from rosetta.records import Record
 from rosetta.report import pages, tables
 from rosetta.report.results import TaskResults
@@ -251,20 +251,21 @@ def test_comparison(monkeypatch):
 
 
 KEYS = {
-    "the machine": lambda: plan_key(machine="other"),
-    "the environment": lambda: plan_key(environment="other"),
-    "a parameter": lambda: plan_key(EPOCHS=4),
-    "the seed": lambda: plan_key(SEED=1),
-    "the notebook": lambda: plan_key(edited="notebooks/cifar10_cnn/pytorch.ipynb"),
-    "what it imports": lambda: plan_key(edited="common/data/cifar10.py"),
-    "what that imports": lambda: plan_key(edited="common/data/loaded.py"),
-    "a variable of the row": lambda: plan_key(variables={"NVIDIA_TF32_OVERRIDE": ""}),
+    "the machine": {"machine": "other"},
+    "the environment": {"environment": "other"},
+    "a parameter": {"EPOCHS": 4},
+    "the seed": {"SEED": 1},
+    "the data": {"synthetic": True},
+    "the notebook": {"edited": "notebooks/cifar10_cnn/pytorch.ipynb"},
+    "what it imports": {"edited": "common/data/cifar10.py"},
+    "what that imports": {"edited": "common/data/loaded.py"},
+    "a variable of the row": {"variables": {"NVIDIA_TF32_OVERRIDE": ""}},
 }
 
 
-def plan_key(machine="here", environment="pins", edited="", variables=None, **changed) -> str:
+def plan_key(machine="here", environment="pins", edited="", variables=None, synthetic=False, **changed) -> str:
     row = ROW.model_copy(update={"variables": variables or {}})
-    (planned,) = plan.make(KNOWN, [row], "quick", GIVEN | changed, gpu=True)
+    (planned,) = plan.make(KNOWN, [row], "quick", GIVEN | changed, gpu=True, synthetic=synthetic)
 
     def read(file: Path) -> bytes:
         held = file.read_bytes()
@@ -281,10 +282,17 @@ def test_what_a_notebook_does_not_import_is_not_in_its_key(edited):
     assert (checkout.root / edited).is_file() and plan_key(edited=edited) == plan_key()
 
 
-@pytest.mark.parametrize("what", KEYS)
-def test_what_decides_a_run_is_in_its_key(what):
+@pytest.mark.parametrize("changed", KEYS.values(), ids=KEYS)
+def test_what_decides_a_run_is_in_its_key(changed):
     """Resume and the batch take a record with the same key for this run."""
-    assert KEYS[what]() != plan_key() == plan_key()
+    assert plan_key(**changed) != plan_key() == plan_key()
+
+
+def test_key_and_record_have_what_the_process_is_told_by_variables():
+    """As records on disk have it; papermill gets none of it."""
+    (planned,) = plan.make(KNOWN, [ROW], "full", {}, gpu=True, synthetic=True)
+    assert planned.decisive == {"TEST_EACH_EPOCH": True, "SYNTHETIC": True} and planned.parameters == {}
+    assert {name for name, value in planned.variables.items() if value} == {common.record.TEST_EACH_EPOCH, DATA}
 
 
 def test_tables_of_several(monkeypatch):

@@ -13,7 +13,7 @@ import shlex
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.metadata import distributions
@@ -426,24 +426,20 @@ def find_python(version: str) -> Path | None:
     Looks in pyenv, then in conda's environments, then on PATH. Each candidate is run before it is believed:
     pyenv's shims on PATH exit with an error unless their version is active.
     """
-    for path in _candidates(version):
-        answer = processes.ask(path, "import sys; print('%d.%d' % sys.version_info[:2])", timeout_s=30)
-        if answer and answer.returncode == 0 and answer.stdout.strip() == version:
-            return path
-    return None
-
-
-def _candidates(version: str) -> Iterator[Path]:
     name, home = f"python{version}", Path(os.path.expanduser("~"))
     pyenv = Path(os.environ.get("PYENV_ROOT") or home / ".pyenv")
-    yield from sorted(pyenv.glob(f"versions/*/bin/{name}"), reverse=True)
+    candidates = sorted(pyenv.glob(f"versions/*/bin/{name}"), reverse=True)
     # conda lists every environment that it has made in one file; the active one is in CONDA_PREFIX
     listed, prefixes = home / ".conda" / "environments.txt", [os.environ.get("CONDA_PREFIX", "")]
     if listed.is_file():
         prefixes += listed.read_text(encoding="utf-8", errors="surrogateescape").split("\n")
-    yield from (Path(prefix) / "bin" / name for prefix in prefixes if prefix.strip())
-    folders = os.environ.get("PATH", "").split(os.pathsep)
-    yield from (file for folder in folders if (file := Path(folder) / name).is_file())
+    candidates += [Path(prefix) / "bin" / name for prefix in prefixes if prefix.strip()]
+    candidates += [Path(folder) / name for folder in os.environ.get("PATH", "").split(os.pathsep)]
+    for path in filter(os.path.isfile, candidates):
+        answer = processes.ask(path, "import sys; print('%d.%d' % sys.version_info[:2])", timeout_s=30)
+        if answer and answer.returncode == 0 and answer.stdout.strip() == version:
+            return path
+    return None
 
 
 def _runs_on(code: str, capability: str) -> bool:

@@ -101,8 +101,8 @@ def nvml():
 def devices() -> list[Device]:
     """The NVIDIA GPUs that a child process would see and that answer, in order; none where there is no driver."""
     answering: list[Device] = []
-    with nvml() as there:
-        if not there:
+    with nvml() as available:
+        if not available:
             return answering
         driver, number = pynvml.nvmlSystemGetDriverVersion(), pynvml.nvmlSystemGetCudaDriverVersion()
         about = {"driver": driver, "cuda": f"{number // 1000}.{number % 1000 // 10}"}

@@ -42,13 +42,12 @@ def start(
     cookie: str,
     without: Collection[str] = ("VIRTUAL_ENV",),
     variables: Mapping[str, str] | None = None,
-    seen: Iterable[psutil.Process] = (),
     **pipes: Any,
 ) -> Iterator[subprocess.Popen]:
     """Start a module of this project in a session of its own; the context's end kills it and all that it has started.
 
     cookie: marks all of its processes. without: variables of the user's shell that must not reach it. variables: on top of the
-    others. seen: processes that are killed, too. pipes: options of ``Popen``, such as where its output goes.
+    others. pipes: options of ``Popen``, such as where its output goes.
     """
     env = {name: value for name, value in os.environ.items() if name not in without}
     reading, writing = os.pipe()  # not Popen's own, which ``communicate`` closes
@@ -64,7 +63,7 @@ def start(
         try:
             yield process
         finally:  # also when the user interrupts
-            kill_tree(process.pid, cookie, seen)
+            kill_tree(process.pid, cookie)
             process.wait()
     finally:
         os.close(reading)
@@ -81,9 +80,8 @@ def ask(
     command = [str(python), "-c", code]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "encoding": "utf-8", "errors": "replace"}
     try:
-        with start(
-            GUARD, str(checkout.root), *command, cookie=uuid.uuid4().hex, variables=variables, **pipes
-        ) as process:
+        cookie = uuid.uuid4().hex
+        with start(GUARD, str(checkout.root), *command, cookie=cookie, variables=variables, **pipes) as process:
             out, errors = process.communicate(timeout=timeout_s)
     except subprocess.TimeoutExpired:
         return None
@@ -126,6 +124,7 @@ def tree(pid: int, itself: bool = False) -> list[psutil.Process]:
 
 
 def _with(cookie: str) -> Iterator[psutil.Process]:
+    """The processes that inherited a cookie."""
     for process in psutil.process_iter():
         with suppress(psutil.Error, OSError):  # not ours to look at, or gone
             if process.environ().get(COOKIE) == cookie:
