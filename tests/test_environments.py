@@ -173,21 +173,15 @@ def test_cut_short_is_made_again(environment, tmp_path, lost):
     seen("an environment was cut short", how, states[0], "everything: the environment is made anew")
 
 
-@pytest.fixture
-def damaged(environment, standin, tmp_path, monkeypatch):
-    """An environment of the row ``good``, one file of which was emptied: in uv's cache, too, as far as it is linked."""
+@fault("an environment has lost a file", "a package's file emptied, in uv's cache too; `run_all.py doctor --check`")
+def test_lost_files_are_told_and_mended(environment, standin, tmp_path, monkeypatch):
     monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "cache"))
-    tiny = environment()
+    damaged = environment()
     assert standin.call("env", "tiny", own_python=False).returncode == 0
-    tiny.check_files()
-    (file,) = tiny.venv.glob("lib/*/site-packages/six.py")
+    damaged.check_files()
+    (file,) = damaged.venv.glob("lib/*/site-packages/six.py")
     file.write_text("")
     standin.catalog(standin.entry("good", environment="tiny"))
-    return tiny
-
-
-@fault("an environment has lost a file", "a package's file emptied, in uv's cache too; `run_all.py doctor --check`")
-def test_lost_files_are_told_and_mended(damaged, standin):
     told = "environment tiny has lost .*six.py since it was made: run_all.py env tiny --again makes it anew"
     done = standin.call("doctor", "--check", "--gpus", "none", own_python=False)
     said = re.search(rf"good +failed +({told})", done.stdout)
@@ -295,16 +289,6 @@ def test_broken_recipe_is_one_line(inside, file, content, said):
     done = inside.call("list", own_python=False)
     line = one_line(done.stderr)
     assert done.returncode == 2 and said in line and (f"environments/test/{file}" in line or "catalog.toml" in line)
-
-
-def test_malformed_requirement_is_one_line(environment, tmp_path):
-    tiny = environment()
-    (tiny.folder / "requirements.in").write_text("six=1.17.0\n")
-    with pytest.raises(
-        RosettaError, match="environment tiny could not be made: .*`requirements.in`.*six=1.17.0"
-    ) as told:
-        tiny.provision(tmp_path / "log")
-    one_line(str(told.value))
 
 
 HANGS = "sleep 98765 & wait"

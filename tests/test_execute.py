@@ -5,12 +5,11 @@ import json
 import os
 import re
 import subprocess
-import sys
 import time
 from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
 from types import SimpleNamespace
-from unittest.mock import Mock
+from unittest.mock import AsyncMock, Mock
 
 import papermill
 import psutil
@@ -24,7 +23,6 @@ from papermill.exceptions import PapermillExecutionError
 from common.record import MIME
 from rosetta import catalog, plan
 from rosetta.errors import Unavailable
-from rosetta.paths import checkout
 from rosetta.records import readable
 from rosetta.run import child, devices, execute, processes
 from rosetta.run.devices import Slot
@@ -59,35 +57,15 @@ GOOD = {"schema": 2, "metrics": METRICS, "device": "cpu", "versions": {"numpy": 
     ids=lambda value: type(value).__name__,
 )
 def test_what_becomes_of_a_notebook(end, outcome, said, tmp_path, monkeypatch, capsys):
-    called, stopped = [], []
-
-    def played(*arguments, **options):
-        called.append((arguments, options))
-        if end:
-            raise end
-
-    async def shutdown(self, now):
-        stopped.append(now)
-
+    played, shutdown = Mock(side_effect=end), AsyncMock()
     monkeypatch.setattr(papermill, "execute_notebook", played)
     monkeypatch.setattr(AsyncKernelManager, "shutdown_kernel", shutdown)
     process = SimpleNamespace(process=SimpleNamespace(returncode=-9))
     monkeypatch.setattr(AsyncKernelManager, "provisioner", process, raising=False)
     executed = tmp_path / "executed.ipynb"
-    assert child.execute(Job("notebooks/x/y.ipynb", {"EPOCHS": 1}, start_timeout_s=5), executed) == outcome
-    assert capsys.readouterr().out == said and stopped == [True]
-    ((arguments, options),) = called
-    assert arguments == ("notebooks/x/y.ipynb", str(executed), {"EPOCHS": 1})
-    assert options.pop("km").connection_file == str(tmp_path / "connection.json")
-    assert options == {
-        "engine_name": "rosetta",
-        "kernel_name": "rosetta",
-        "cwd": str(checkout.root / "notebooks" / "x"),
-        "stdout_file": sys.stdout,
-        "stderr_file": sys.stderr,
-        "progress_bar": False,
-        "start_timeout": 5,
-    }
+    assert child.execute(Job("notebooks/x/y.ipynb", {"EPOCHS": 1}), executed) == outcome
+    assert capsys.readouterr().out == said and shutdown.call_args.kwargs == {"now": True}
+    assert played.call_args.args == ("notebooks/x/y.ipynb", str(executed), {"EPOCHS": 1})
 
 
 @pytest.mark.parametrize("outcome, code", [(Outcome("ok"), 0), (Outcome("failed", "why"), 1)])
@@ -100,7 +78,7 @@ def test_child_hands_its_outcome_over(outcome, code, tmp_path, monkeypatch, caps
     assert child.main(tmp_path) == code
     assert json.loads((tmp_path / processes.OUTCOME).read_text()) == {"status": outcome.status, "error": outcome.error}
     assert jobs == [(job, tmp_path / "executed.ipynb")] and confined == [(0, [0, 2])]
-    monkeypatch.setattr(child, "write", Mock(side_effect=OSError(28, "No space left on device")))
+    monkeypatch.setattr(processes, "write", Mock(side_effect=OSError(28, "No space left on device")))
     assert child.main(tmp_path) == 1
     assert capsys.readouterr().out == (
         f"{outcome.error or 'ok'}; the outcome could not be written: No space left on device\n"

@@ -26,18 +26,8 @@ from traitlets import Instance, Type
 
 from common.record import MIME
 from rosetta.paths import checkout
-from rosetta.run.processes import (
-    JOB,
-    OUTCOME,
-    Job,
-    Outcome,
-    end_all,
-    end_with_the_runner,
-    ending,
-    error_line,
-    sockets,
-    write,
-)
+from rosetta.run import processes
+from rosetta.run.processes import Job, Outcome, ending, error_line, sockets
 
 NAME = "rosetta"  # of the kernel and of papermill's engine
 LONGEST_SOCKET = 100  # characters of the path; systems take 104 or 108, of which the number of the socket needs a few
@@ -50,12 +40,12 @@ LEFT_OUT = f"[output beyond {KEPT // 2**20} MiB is left out of this notebook; th
 
 
 def main(folder: Path) -> int:
-    job = Job(**json.loads((folder / JOB).read_text()))
+    job = Job(**json.loads((folder / processes.JOB).read_text()))
     if job.processors and hasattr(os, "sched_setaffinity"):  # the kernel inherits it
         os.sched_setaffinity(0, job.processors)
     outcome = execute(job, folder / "executed.ipynb")
     try:
-        write(outcome, folder / OUTCOME)
+        processes.write(outcome, folder / processes.OUTCOME)
     except OSError as error:  # a full disk: the runner takes the last line instead
         print(f"{outcome.error or outcome.status}; the outcome could not be written: {error.strerror}")
         return 1
@@ -170,8 +160,8 @@ def shortened(text: str) -> str:
 
 
 if __name__ == "__main__":
-    end_with_the_runner()
+    processes.end_with_the_runner()
     try:
         sys.exit(main(Path(sys.argv[1])))
     finally:
-        end_all()
+        processes.end_all()

@@ -38,6 +38,10 @@ def describe(devices: Sequence[Device] = ()) -> Machine:
     with eight GPUs of a model are the same machine to runs on one of them.
     """
     processor, cores = cpu(), len(processors())
+    try:
+        system = platform.freedesktop_os_release()["PRETTY_NAME"]
+    except (OSError, KeyError):
+        system = platform.platform(terse=True)
     models = Counter(device.gpu.name for device in devices)
     gpus = " ".join(f"{number}x {model}" if number > 1 else model for model, number in models.items())
     name = os.environ.get(NAME_VARIABLE) or gpus or f"{processor} {cores} cores"
@@ -46,7 +50,7 @@ def describe(devices: Sequence[Device] = ()) -> Machine:
         cpu=processor,
         cores=cores,
         memory=psutil.virtual_memory().total,
-        os=system(),
+        os=f"{system}, kernel {platform.release()}",
         gpus=[device.gpu for device in devices],
     )
 
@@ -73,15 +77,6 @@ def processors() -> list[int]:
     if hasattr(os, "sched_getaffinity"):
         return sorted(os.sched_getaffinity(0))
     return list(range(os.cpu_count() or 1))
-
-
-def system() -> str:
-    """The operating system with its version, without the host's name."""
-    try:
-        pretty = platform.freedesktop_os_release()["PRETTY_NAME"]
-    except (OSError, KeyError):
-        pretty = platform.platform(terse=True)
-    return f"{pretty}, kernel {platform.release()}"
 
 
 @contextmanager

@@ -49,13 +49,13 @@ def start(
     cookie: marks all of its processes. without: variables of the user's shell that must not reach it. variables: on top of the
     others. pipes: options of ``Popen``, such as where its output goes.
     """
-    env = {name: value for name, value in os.environ.items() if name not in without}
+    env = {name: value for name, value in os.environ.items() if name not in without} | dict(variables or {})
     reading, writing = os.pipe()  # not Popen's own, which ``communicate`` closes
     try:
         process = subprocess.Popen(
             [sys.executable, "-m", module, *arguments],
             cwd=checkout.root,
-            env={**env, **(variables or {}), COOKIE: cookie},
+            env=env | {COOKIE: cookie},
             stdin=reading,
             start_new_session=True,  # a terminal's Ctrl-C is for the runner, which ends this
             **pipes,
