@@ -148,7 +148,7 @@ class Batch:
             return
         runs = sum(planned.dataset in missing for planned, _ in self.plans)
         self.plans = [
-            (planned.on_generated_data() if planned.dataset in missing else planned, seconds)
+            (planned.model_copy(update={"synthetic": True}) if planned.dataset in missing else planned, seconds)
             for planned, seconds in self.plans
         ]
         self.console.say(

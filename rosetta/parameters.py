@@ -5,7 +5,7 @@ from typing import Any
 
 from rosetta.errors import RosettaError, unknown
 
-# Parameters that are no notebook's: a variable of the run's process tells them to ``common``
+# In records and presets beside parameters, and no notebook's: variables of the run's process tell them to ``common``
 TOLD = {"SYNTHETIC": False, "TEST_EACH_EPOCH": False, "SAVE_TO": ""}
 LARGEST = 10**15  # of any number
 

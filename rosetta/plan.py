@@ -15,7 +15,6 @@ from rosetta.errors import RosettaError, unknown
 from rosetta.kinds import KINDS, Kind
 from rosetta.kinds.kind import FROM_ZOO
 from rosetta.notebook import Read
-from rosetta.parameters import TOLD
 from rosetta.paths import DATA, SYNTHETIC
 from rosetta.records import Record, column
 from rosetta.tasks import PRESETS, UNTIMED, Task
@@ -33,11 +32,14 @@ class Plan(BaseModel):
     kind_name: str
     preset: str
     changed: dict[str, Any] = {}  # what was given by hand over the preset, but for the seed
-    parameters: dict[str, Any]  # only what differs from the notebook's own, and those of TOLD
+    parameters: dict[str, Any]  # what papermill puts into the notebook: only what differs from its own
     constants: dict[str, Any]  # the task's shared constants as this run has them
     share: float = 1.0  # the work of an item against that of the task's own
     expected: dict[str, Any] = {}  # what the run's metrics must say
     dataset: str | None = None  # module below common.data
+    synthetic: bool = False  # on generated data
+    test_each_epoch: bool = False
+    save_to: str = ""  # folder for weights and outputs, of a run that is checked
     on_gpu: bool = False
     note: str | None = None  # why the preset is not the one that was asked for
     seed: int | None = None  # where it is not the task's own
@@ -50,24 +52,16 @@ class Plan(BaseModel):
         return KINDS[self.kind_name]
 
     @property
-    def injected(self) -> dict[str, Any]:
-        """What papermill puts into the notebook."""
-        return {name: value for name, value in self.parameters.items() if name not in TOLD}
-
-    @property
     def variables(self) -> dict[str, str]:
         """What the run's process is told by variables."""
-        each_epoch = "1" if self.parameters.get("TEST_EACH_EPOCH") else ""
-        variables = {SAVE_TO: self.parameters.get("SAVE_TO", ""), TEST_EACH_EPOCH: each_epoch}
+        variables = {SAVE_TO: self.save_to, TEST_EACH_EPOCH: "1" if self.test_each_epoch else ""}
         return variables | ({DATA: SYNTHETIC} if self.synthetic else {})
 
     @property
-    def synthetic(self) -> bool:
-        return bool(self.parameters.get("SYNTHETIC"))
-
-    def on_generated_data(self) -> "Plan":
-        """The same run on generated data."""
-        return self.model_copy(update={"parameters": self.parameters | {"SYNTHETIC": True}})
+    def decisive(self) -> dict[str, Any]:
+        """What decides the run, for its record and its key: the parameters, and what its process is told by variables."""
+        told = {"SYNTHETIC": self.synthetic, "TEST_EACH_EPOCH": self.test_each_epoch, "SAVE_TO": self.save_to}
+        return self.parameters | {name: value for name, value in told.items() if value}
 
     @property
     def column(self) -> str:
@@ -94,7 +88,7 @@ class Plan(BaseModel):
 
     def key(self, environment: str, machine: str, read: Read = Path.read_bytes) -> str:
         """The run's identity in an environment and on a machine."""
-        return identity.run(self.row, self.parameters, environment, machine, read)
+        return identity.run(self.row, self.decisive, environment, machine, read)
 
 
 def make(
@@ -129,17 +123,21 @@ def make(
         for repeat in range(seeds):
             seed = first + repeat
             chosen = task.presets[used] | overrides | ({"SEED": seed} if repeat else {})
+            parameters = chosen | row.parameters
+            test_each_epoch = parameters.pop("TEST_EACH_EPOCH", False)
             plans.append(
                 Plan(
                     row=row,
                     kind_name=task.kind.name,
                     preset=used,
                     changed=changed,
-                    parameters=chosen | row.parameters | ({"SYNTHETIC": True} if synthetic else {}),
+                    parameters=parameters,
                     constants=constants | chosen,
                     share=task.share(constants | chosen),
                     expected=task.expected(row.facts.flavour),
                     dataset=task.data,
+                    synthetic=synthetic,
+                    test_each_epoch=test_each_epoch,
                     on_gpu=gpu,
                     note=slow if capped else None,
                     seed=None if seed == constants["SEED"] else seed,

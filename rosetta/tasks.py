@@ -15,7 +15,6 @@ from rosetta.errors import RosettaError, unknown
 from rosetta.files import Count, Fraction, Name, Number, Positive, Strict
 from rosetta.kinds import KINDS, Kind
 from rosetta.kinds.kind import BATCH, Quantity, Verdict
-from rosetta.parameters import TOLD
 from rosetta.paths import checkout
 
 PRESETS = ("smoke", "quick", "epoch", "full")
@@ -200,7 +199,7 @@ class Task(Strict):
             for metric in self.check.least.keys() - self.kind.metrics.model_fields.keys():
                 raise unknown(f"metric in check.least of {self.file}:", metric, self.kind.metrics.model_fields)
         for place, values in places.items():
-            self.fit(values, f"{place} of {self.file}", TOLD)
+            self.fit(values, f"{place} of {self.file}", {"TEST_EACH_EPOCH": False})
 
     def fit(self, values: dict[str, Any], where: str, besides: Mapping[str, Any] | None = None) -> None:
         """Raises RosettaError for a value that is no parameter's, of another type, or a size that there is not.

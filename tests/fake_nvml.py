@@ -27,10 +27,26 @@ class FakeNvml:
     """Takes the place of pynvml's functions; handles are the GPUs themselves."""
 
     def __init__(self, monkeypatch, gpus: list[FakeGpu], driver: str = "580.1"):
-        self.gpus, self.driver = gpus, driver
-        for name in dir(self):
-            if name.startswith("nvml"):
-                monkeypatch.setattr(pynvml, name, getattr(self, name))
+        answers = {
+            "Init": lambda: None,
+            "Shutdown": lambda: None,
+            "SystemGetDriverVersion": lambda: driver,
+            "SystemGetCudaDriverVersion": lambda: 13020,
+            "DeviceGetCount": lambda: len(gpus),
+            "DeviceGetHandleByIndex": lambda index: gpus[index],
+            "DeviceGetHandleByUUID": lambda uuid: gpus[-1],
+            "DeviceGetName": lambda gpu: gpu.name,
+            "DeviceGetCudaComputeCapability": lambda gpu: list(gpu.capability),
+            "DeviceGetUUID": lambda gpu: gpu.uuid,
+            "DeviceGetMemoryInfo": self._memory,
+            "DeviceGetTotalEnergyConsumption": lambda gpu: self._supported(self._alive(gpu).energy),
+            "DeviceGetPowerUsage": lambda gpu: self._supported(self._alive(gpu).power),
+            "DeviceGetUtilizationRates": lambda gpu: SimpleNamespace(gpu=self._alive(gpu).utilisation),
+            "DeviceGetClockInfo": lambda gpu, _: self._alive(gpu).clock,
+            "DeviceGetCurrentClocksThrottleReasons": lambda gpu: self._alive(gpu).throttle,
+        }
+        for name, answer in answers.items():
+            monkeypatch.setattr(pynvml, f"nvml{name}", answer)
         monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
         monkeypatch.delenv("ROSETTA_MACHINE", raising=False)
 
@@ -44,54 +60,9 @@ class FakeNvml:
             raise pynvml.NVMLError(pynvml.NVML_ERROR_NOT_SUPPORTED)
         return value
 
-    def nvmlInit(self):
-        pass
-
-    def nvmlShutdown(self):
-        pass
-
-    def nvmlSystemGetDriverVersion(self):
-        return self.driver
-
-    def nvmlSystemGetCudaDriverVersion(self):
-        return 13020
-
-    def nvmlDeviceGetCount(self):
-        return len(self.gpus)
-
-    def nvmlDeviceGetHandleByIndex(self, index):
-        return self.gpus[index]
-
-    def nvmlDeviceGetHandleByUUID(self, uuid):
-        return self.gpus[-1]
-
-    def nvmlDeviceGetName(self, gpu):
-        return gpu.name
-
-    def nvmlDeviceGetCudaComputeCapability(self, gpu):
-        return list(gpu.capability)
-
-    def nvmlDeviceGetUUID(self, gpu):
-        return gpu.uuid
-
-    def nvmlDeviceGetMemoryInfo(self, gpu):
+    def _memory(self, gpu: FakeGpu) -> SimpleNamespace:
         gpu.used += gpu.grows
         return SimpleNamespace(total=self._alive(gpu).total, used=gpu.used)
-
-    def nvmlDeviceGetTotalEnergyConsumption(self, gpu):
-        return self._supported(self._alive(gpu).energy)
-
-    def nvmlDeviceGetPowerUsage(self, gpu):
-        return self._supported(self._alive(gpu).power)
-
-    def nvmlDeviceGetUtilizationRates(self, gpu):
-        return SimpleNamespace(gpu=self._alive(gpu).utilisation)
-
-    def nvmlDeviceGetClockInfo(self, gpu, _):
-        return self._alive(gpu).clock
-
-    def nvmlDeviceGetCurrentClocksThrottleReasons(self, gpu):
-        return self._alive(gpu).throttle
 
 
 class _Plain:

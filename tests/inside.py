@@ -4,6 +4,7 @@ Its notebooks are executed here, too, one at a time, by nothing but Python.
 """
 
 import io
+import json
 import subprocess
 import sys
 import threading
@@ -25,8 +26,7 @@ from rosetta.paths import checkout
 from rosetta.plan import Plan
 from rosetta.run import execute, kernels, machine, processes
 from rosetta.run.devices import Slot
-from rosetta.run.execute import Ending
-from rosetta.run.processes import Job, Outcome, error_line
+from rosetta.run.processes import JOB, Job, Outcome, error_line
 from rosetta.run.telemetry import RunMeter
 from tests.standin import ROOT, StandIn
 
@@ -75,10 +75,11 @@ class Inside(StandIn):
         return self.here.call(self.command(*arguments, own_python=own_python), self.variables(**variables))
 
 
-def run_here(run: execute.Run, plan: Plan, slot: Slot, watch: execute.Watcher) -> tuple[Ending, RunMeter]:
+def run_here(run: execute.Run, plan: Plan, slot: Slot, watch: execute.Watcher) -> tuple[Outcome, RunMeter]:
     """In the place of a run's process and its kernel: the cells of the notebook, one after the other."""
-    job, notebook = Job.read(run.folder), nbformat.read(plan.row.notebook, as_version=4)
-    shown, outcome = [], Outcome("ok")
+    job = Job(**json.loads((run.folder / JOB).read_text()))
+    notebook, shown, outcome = nbformat.read(plan.row.notebook, as_version=4), [], Outcome("ok")
+    notebook.metadata["papermill"] = {"end_time": "soon"}
     names = {"__name__": "__main__", "print": lambda *_: None}
     with ONE_AT_A_TIME, pytest.MonkeyPatch.context() as process:
         for name, value in job.variables.items():
@@ -105,5 +106,4 @@ def run_here(run: execute.Run, plan: Plan, slot: Slot, watch: execute.Watcher) -
             data = {common.record.MIME: payload, "text/plain": text}
             cell.outputs.append(nbformat.v4.new_output("display_data", data=data))
     nbformat.write(notebook, run.executed)
-    outcome.write(run.folder)
-    return Ending(False, 0, ""), RunMeter(0, ())
+    return outcome, RunMeter(0, ())

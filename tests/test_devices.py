@@ -37,6 +37,9 @@ def test_some_gpus_and_none(box):
     (cpu,) = devices.timed("none", None)
     assert cpu.title == "CPU" and not cpu.on_gpu and cpu.machine.gpus == [] and cpu.processors is None
     assert cpu.variables() == {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": "-1"}
+    assert devices.timed("1", None)[0].processors is None, "the only slot has all, unless told"
+    assert devices.timed("1", 3)[0].processors == (0, 1, 2)
+    assert devices.timed("none", 1)[0].threads == 1
 
 
 def test_a_slot_of_several_gpus(box):
@@ -48,12 +51,6 @@ def test_a_slot_of_several_gpus(box):
     assert (mixed.machine.name, mixed.threads) == ("h200-a100", 3)
     box[3].lost = True
     assert first.lost() is None and "GPU 3 does not answer" in second.lost()
-
-
-def test_the_only_slot_has_all_processors_unless_told(box):
-    assert devices.timed("1", None)[0].processors is None
-    assert devices.timed("1", 3)[0].processors == (0, 1, 2)
-    assert devices.timed("none", 1)[0].threads == 1
 
 
 @pytest.mark.parametrize(
@@ -71,13 +68,10 @@ def test_the_only_slot_has_all_processors_unless_told(box):
         (lambda: devices.shared(None, 9), "--jobs 9 needs 9 processors; there are 8"),
     ],
 )
-def test_what_is_not_there_is_one_line(box, call, message):
+def test_what_is_not_there_is_one_line(box, call, message, monkeypatch):
     with pytest.raises(RosettaError) as caught:
         call()
     assert message in one_line(str(caught.value))
-
-
-def test_no_gpu_to_choose(monkeypatch):
     FakeNvml(monkeypatch, [])
     with pytest.raises(RosettaError, match="there is no GPU 0: this machine shows none"):
         devices.timed("0", None)

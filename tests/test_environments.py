@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -13,6 +12,7 @@ import pytest
 from uv import find_uv_bin
 
 from rosetta.errors import RosettaError
+from rosetta.paths import checkout
 from rosetta.run import environments, kernels, processes
 from rosetta.run.processes import COOKIE
 from tests.fault_table import fault, seen
@@ -29,10 +29,23 @@ LOCK = f"{PACKAGE} \\\n    " + " \\\n    ".join(f"--hash=sha256:{digest}" for di
 
 
 @pytest.fixture
-def environment(request, monkeypatch):
-    """Makes environments in the stand-in's folder: (name, recipe keys) -> Environment."""
-    standin = request.getfixturevalue("standin")  # so that tests.mutants takes tests that start no runner
-    monkeypatch.setattr(environments, "ENVIRONMENTS", standin.root / "environments")
+def executable(tmp_path):
+    """Makes a program of a shell's commands: (path below the test's folder, commands) -> path."""
+
+    def make(path, code):
+        file = tmp_path / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"#!/bin/sh\n{code}\n" if code else "")
+        file.chmod(0o755)
+        return file
+
+    return make
+
+
+@pytest.fixture
+def environment(standin, monkeypatch):
+    """Makes environments in the stand-in's folder: (lock, Python, recipe keys) -> Environment."""
+    monkeypatch.setattr(checkout, "root", standin.root)
     monkeypatch.setattr(environments, "ALWAYS", {})
 
     def make(lock=LOCK, python="3.11", **keys):
@@ -42,10 +55,15 @@ def environment(request, monkeypatch):
     return make
 
 
-def test_made_once_and_again_when_pins_change(environment, tmp_path):
-    tiny = environment()
+def test_made_once_and_again_when_pins_change(environment, tmp_path, monkeypatch):
+    """What is being installed is told, and how long it takes; one that is made again is not ready meanwhile."""
+    monkeypatch.setattr(environments, "TELL_S", 0.01)
+    tiny, states, ready = environment(), [], []
     assert not tiny.is_ready()
-    tiny.provision(tmp_path / "log")
+    tiny.provision(tmp_path / "log", states.append)
+    steps = [state for state in states if not state.endswith(" s")]
+    assert steps == [f"installing tiny: {step}" for step in ("Python 3.11", "packages", "compiling")]
+    assert re.fullmatch(r"installing tiny: Python 3\.11, \d+ s", states[1])
     assert tiny.is_ready() and list(tiny.folder.glob(".venv/lib/*/site-packages/six.py"))
     assert list(tiny.folder.glob(".venv/lib/*/site-packages/__pycache__/six.*.pyc")), "every run would compile it"
     stamp = tiny.stamp.stat().st_mtime_ns
@@ -55,6 +73,8 @@ def test_made_once_and_again_when_pins_change(environment, tmp_path):
     assert not changed.is_ready()
     changed.provision(tmp_path / "log")
     assert changed.is_ready()
+    changed.provision(tmp_path / "log", lambda _: ready.append(changed.is_ready()), again=True)
+    assert ready and not any(ready) and changed.is_ready()
 
 
 def test_steps_of_an_installation(environment, tmp_path, monkeypatch):
@@ -70,15 +90,6 @@ def test_steps_of_an_installation(environment, tmp_path, monkeypatch):
     files = ["-r", "requirements.in", "-c", "requirements.txt"]
     assert chosen == ["pip", "install", "--python", str(tiny.python), *flags, *files]
     assert compiled == [str(tiny.python), "-m", "compileall", "-q", "-j", "0", str(tiny.venv)]
-
-
-def test_what_is_being_installed_is_told_and_how_long(environment, tmp_path, monkeypatch):
-    monkeypatch.setattr(environments, "TELL_S", 0.01)
-    states = []
-    environment().provision(tmp_path / "log", states.append)
-    steps = [state for state in states if not state.endswith(" s")]
-    assert steps == [f"installing tiny: {step}" for step in ("Python 3.11", "packages", "compiling")]
-    assert re.fullmatch(r"installing tiny: Python 3\.11, \d+ s", states[1])
 
 
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGKILL"])
@@ -162,29 +173,15 @@ def test_cut_short_is_made_again(environment, tmp_path, lost):
     seen("an environment was cut short", how, states[0], "everything: the environment is made anew")
 
 
-def test_made_again_is_not_ready_meanwhile(environment, tmp_path):
-    tiny = environment()
-    tiny.provision(tmp_path / "log")
-    seen = []
-    tiny.provision(tmp_path / "log", lambda _: seen.append(tiny.is_ready()), again=True)
-    assert seen and not any(seen) and tiny.is_ready()
-
-
-@pytest.fixture
-def damaged(environment, standin, tmp_path, monkeypatch):
-    """An environment of the row ``good``, one file of which was emptied: in uv's cache, too, as far as it is linked."""
+@fault("an environment has lost a file", "a package's file emptied, in uv's cache too; `run_all.py doctor --check`")
+def test_lost_files_are_told_and_mended(environment, standin, tmp_path, monkeypatch):
     monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "cache"))
-    tiny = environment()
+    damaged = environment()
     assert standin.call("env", "tiny", own_python=False).returncode == 0
-    tiny.check_files()
-    (file,) = tiny.venv.glob("lib/*/site-packages/six.py")
+    damaged.check_files()
+    (file,) = damaged.venv.glob("lib/*/site-packages/six.py")
     file.write_text("")
     standin.catalog(standin.entry("good", environment="tiny"))
-    return tiny
-
-
-@fault("an environment has lost a file", "a package's file emptied, in uv's cache too; `run_all.py doctor --check`")
-def test_lost_files_are_told_and_mended(damaged, standin):
     told = "environment tiny has lost .*six.py since it was made: run_all.py env tiny --again makes it anew"
     done = standin.call("doctor", "--check", "--gpus", "none", own_python=False)
     said = re.search(rf"good +failed +({told})", done.stdout)
@@ -241,45 +238,31 @@ def test_variables_of_a_kernel(environment, monkeypatch):
     monkeypatch.setenv("HERE", "7")
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     monkeypatch.setattr("rosetta.run.machine.processors", lambda: [0, 1, 2])
-    monkeypatch.setattr("rosetta.run.machine.vendor", lambda: "AuthenticAMD")
+    monkeypatch.setattr("rosetta.run.machine.cpuinfo", {"vendor_id": "AuthenticAMD"}.get)
     always = {"THEANO_FLAGS": f"base_compiledir={tiny.folder}/.cache"}
     assert tiny.variables((), locked=False) == always | {"MKL_DEBUG_CPU_TYPE": "5"}
-    monkeypatch.setattr("rosetta.run.machine.vendor", lambda: "GenuineIntel")
+    monkeypatch.setattr("rosetta.run.machine.cpuinfo", {"vendor_id": "GenuineIntel"}.get)
     assert tiny.variables((), locked=False) == always
     assert tiny.variables(("torch",), locked=True) == always | {"XLA_FLAGS": "--new"}
     assert tiny.variables(("mxnet",), locked=False) == always | {"OMP_NUM_THREADS": "3"}
 
 
-@pytest.fixture
-def brings(environment):
-    """An environment that brings the program ``no-such-compiler``: Python runs the module six in its place."""
-    tiny = environment()
-    tiny.recipe.brought.update({"no-such-compiler": PACKAGE})
-    return tiny
-
-
-def test_program_that_the_machine_lacks_is_brought(brings, tmp_path):
-    brings.provision(tmp_path / "log")
-    path = brings.variables((), locked=True)["PATH"]
-    assert path == os.environ["PATH"] + os.pathsep + str(brings.python.parent)
+def test_program_that_the_machine_lacks_is_brought(environment, executable, tmp_path, monkeypatch):
+    """That of the machine is taken while it is there; once it is gone, the environment is made again with one of its own."""
+    tiny, program = environment(), executable("bin/no-such-compiler", "")
+    tiny.recipe.brought.update({program.name: PACKAGE})  # Python runs the module six in its place
+    brought = tiny.python.parent / program.name
+    monkeypatch.setenv("PATH", str(program.parent), prepend=os.pathsep)
+    tiny.provision(tmp_path / "log")
+    assert tiny.is_ready() and not brought.exists()
+    program.unlink()
+    assert not tiny.is_ready()
+    tiny.provision(tmp_path / "log")
+    assert tiny.is_ready() and "-m six no-such-compiler" in brought.read_text()
+    path = tiny.variables((), locked=True)["PATH"]
+    assert path == os.environ["PATH"] + os.pathsep + str(brought.parent)
     subprocess.run(["no-such-compiler", "an argument"], env={"PATH": path}, check=True)
-    assert "PATH" not in brings.variables((), locked=False)
-    assert "-m six no-such-compiler" in (brings.python.parent / "no-such-compiler").read_text()
-
-
-def test_program_of_the_machine_is_taken_while_it_is_there(brings, tmp_path, monkeypatch):
-    """Once it is gone, the environment is made again with one of its own."""
-    own = tmp_path / "bin" / "no-such-compiler"
-    own.parent.mkdir()
-    own.write_text("#!/bin/sh\n")
-    own.chmod(0o755)
-    monkeypatch.setenv("PATH", str(own.parent), prepend=os.pathsep)
-    brings.provision(tmp_path / "log")
-    assert brings.is_ready() and not (brings.python.parent / own.name).exists()
-    own.unlink()
-    assert not brings.is_ready()
-    brings.provision(tmp_path / "log")
-    assert brings.is_ready() and (brings.python.parent / own.name).exists()
+    assert "PATH" not in tiny.variables((), locked=False)
 
 
 @pytest.mark.parametrize(
@@ -308,80 +291,42 @@ def test_broken_recipe_is_one_line(inside, file, content, said):
     assert done.returncode == 2 and said in line and (f"environments/test/{file}" in line or "catalog.toml" in line)
 
 
-def test_malformed_requirement_is_one_line(environment, tmp_path):
-    tiny = environment()
-    (tiny.folder / "requirements.in").write_text("six=1.17.0\n")
-    with pytest.raises(
-        RosettaError, match="environment tiny could not be made: .*`requirements.in`.*six=1.17.0"
-    ) as told:
-        tiny.provision(tmp_path / "log")
-    one_line(str(told.value))
-
-
-def test_pins_are_hashed_and_name_no_index():
-    """Of the real environments: each has its sizes, each package of a lock has hashes, and no file names a host."""
-    for name in environments.names():
-        loaded = environments.load(name)
-        folder, recipe = loaded.folder, loaded.recipe
-        assert 0 < recipe.download_gb < recipe.disk_gb, name
-        lock = (folder / "requirements.txt").read_text()
-        packages = [line for line in lock.splitlines() if line and line[0].isalnum()]
-        assert packages and all(line.rstrip().endswith("\\") for line in packages), name
-        assert all(f"{package} \\" in lock for package in recipe.brought.values()), name
-        assert "://" not in lock and "index-url" not in lock and "find-links" not in lock, name
-
-
 HANGS = "sleep 98765 & wait"
-
-
-@pytest.fixture
-def script(tmp_path):
-    """Makes a program that stands for an interpreter."""
-
-    def make(code):
-        path = tmp_path / "python"
-        path.write_text(f"#!/bin/sh\n{code}\n")
-        path.chmod(0o755)
-        return path
-
-    return make
 
 
 @pytest.mark.parametrize(
     "code, said",
     [
-        ("printf '\\377\\376'", "does not start as Python does: no message"),
+        ("printf '\\377\\376'", "does not start as Python does: exit code 0, and no message"),
         (
             "printf 'no \\377 licence\\n' >&2; exit 3",
             "does not start as Python does: no \N{REPLACEMENT CHARACTER} licence",
         ),
         (f"printf '\\377'; exec {sys.executable} -I -S \"$@\"", "has no ipykernel"),  # an answer after other output
+        (None, "does not start as Python does: "),
     ],
 )
-def test_output_that_is_no_text(standin, script, code, said):
-    done = standin.call("list", "--python", f"test={script(code)}", own_python=False, PYTHONIOENCODING="utf-8")
+def test_interpreter_that_is_none(standin, executable, code, said):
+    """Its output is no text, or it is no program."""
+    python = executable("python", code or "")
+    python.chmod(0o755 if code else 0o644)
+    done = standin.call("list", "--python", f"test={python}", own_python=False, PYTHONIOENCODING="utf-8")
     assert done.returncode == 2 and said in one_line(done.stderr)
-
-
-def test_file_that_is_no_program(standin, tmp_path):
-    (tmp_path / "python").write_text("")
-    done = standin.call("list", "--python", f"test={tmp_path}/python", own_python=False)
-    assert done.returncode == 2 and "does not start as Python does: " in one_line(done.stderr)
-    assert "Permission denied" in done.stderr
+    assert code or "Permission denied" in done.stderr
 
 
 @fault("a given interpreter never answers", "`--python` with a script that sleeps; the limit of 60 s set to 1")
-def test_no_answer(script, monkeypatch):
+def test_no_answer(executable, monkeypatch):
     monkeypatch.setattr(kernels, "ANSWER_S", 1)
     with pytest.raises(RosettaError, match="--python all: .*python gave no answer within 1 s: name another") as told:
-        kernels.chosen([f"all={script(HANGS)}"], [])
+        kernels.chosen([f"all={executable('python', HANGS)}"], [])
     assert one_line(str(told.value)) and not sleepers()
     return str(told.value), "everything; nothing was started"
 
 
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGKILL"])
-def test_no_answer_ends_with_the_runner(standin, script, name):
-    command = standin.command("list", "--python", f"test={script(HANGS)}", own_python=False)
+def test_no_answer_ends_with_the_runner(standin, executable, name):
+    command = standin.command("list", "--python", f"test={executable('python', HANGS)}", own_python=False)
     runner = subprocess.Popen(command, cwd=standin.root)
     while not sleepers():
         time.sleep(0.05)
@@ -390,43 +335,23 @@ def test_no_answer_ends_with_the_runner(standin, script, name):
     assert runner.wait(10) and gone()
 
 
-def test_what_an_interpreter_leaves_is_ended(script):
-    done = processes.ask(script("sleep 98765 & echo 3.99"), "", timeout_s=30)
+def test_what_an_interpreter_leaves_is_ended(executable):
+    done = processes.ask(executable("python", "sleep 98765 & echo 3.99"), "", timeout_s=30)
     assert done.stdout == "3.99\n" and not sleepers()
 
 
-def test_interpreters_are_run_before_they_are_believed(tmp_path, monkeypatch):
+def test_interpreters_are_run_before_they_are_believed(executable, tmp_path, monkeypatch):
     """A pyenv shim on PATH exits with an error; a Python of another version lies about its name."""
-    environments.find_python.cache_clear()
-    shims = tmp_path / "shims"
-    shims.mkdir()
-    (shims / "python3.99").write_text("#!/bin/sh\nexit 127\n")
-    (shims / "python3.99").chmod(0o755)
-    monkeypatch.setenv("PATH", str(shims))
+    find = environments.find_python.__wrapped__  # looks anew each time
+    monkeypatch.setenv("PATH", str(executable("shims/python3.99", "exit 127").parent))
     monkeypatch.setenv("PYENV_ROOT", str(tmp_path / "pyenv"))
-    assert environments.find_python("3.99") is None
-    good = tmp_path / "pyenv" / "versions" / "3.99.1" / "bin"
-    good.mkdir(parents=True)
-    (good / "python3.99").write_text("#!/bin/sh\necho 3.99\n")
-    (good / "python3.99").chmod(0o755)
-    environments.find_python.cache_clear()
-    assert environments.find_python("3.99") == good / "python3.99"
-    shutil.copytree(good.parent, good.parent.with_name("3.99.2"))
-    environments.find_python.cache_clear()
-    assert environments.find_python("3.99").parts[-3] == "3.99.2", "the newest"
-    environments.find_python.cache_clear()
-
-
-def test_conda_environments_are_searched(tmp_path, monkeypatch):
-    environments.find_python.cache_clear()
-    monkeypatch.setenv("PYENV_ROOT", str(tmp_path / "pyenv"))
-    monkeypatch.setenv("PATH", "")
     monkeypatch.setenv("HOME", str(tmp_path))
-    prefix = tmp_path / "envs" / "old"
-    (prefix / "bin").mkdir(parents=True)
-    (prefix / "bin" / "python3.98").write_text("#!/bin/sh\necho 3.98\n")
-    (prefix / "bin" / "python3.98").chmod(0o755)
+    assert find("3.99") is None
+    executable("envs/liar/bin/python3.99", "echo 3.98")
+    conda = executable("envs/old/bin/python3.99", "echo 3.99")
     (tmp_path / ".conda").mkdir()
-    (tmp_path / ".conda" / "environments.txt").write_text(f"{prefix}\n")
-    assert environments.find_python("3.98") == prefix / "bin" / "python3.98"
-    environments.find_python.cache_clear()
+    (tmp_path / ".conda" / "environments.txt").write_text(f"{tmp_path}/envs/liar\n{tmp_path}/envs/old\n")
+    assert find("3.99") == conda
+    for version in ("3.99.1", "3.99.2"):
+        newest = executable(f"pyenv/versions/{version}/bin/python3.99", "echo 3.99")
+        assert find("3.99") == newest

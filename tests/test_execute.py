@@ -5,11 +5,11 @@ import json
 import os
 import re
 import subprocess
-import sys
 import time
 from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
 from types import SimpleNamespace
+from unittest.mock import AsyncMock, Mock
 
 import papermill
 import psutil
@@ -24,9 +24,9 @@ from common.record import MIME
 from rosetta import catalog, plan
 from rosetta.errors import Unavailable
 from rosetta.records import readable
-from rosetta.run import child, devices, execute
+from rosetta.run import child, devices, execute, processes
 from rosetta.run.devices import Slot
-from rosetta.run.execute import Ending, ExecutedNotebook, Output, Progress, Run
+from rosetta.run.execute import ExecutedNotebook, Output, Progress, Run
 from rosetta.run.kernels import Kernels
 from rosetta.run.processes import Job, Outcome
 from tests.fault_table import fault, seen
@@ -57,35 +57,15 @@ GOOD = {"schema": 2, "metrics": METRICS, "device": "cpu", "versions": {"numpy": 
     ids=lambda value: type(value).__name__,
 )
 def test_what_becomes_of_a_notebook(end, outcome, said, tmp_path, monkeypatch, capsys):
-    called, stopped = [], []
-
-    def played(*arguments, **options):
-        called.append((arguments, options))
-        if end:
-            raise end
-
-    async def shutdown(self, now):
-        stopped.append(now)
-
+    played, shutdown = Mock(side_effect=end), AsyncMock()
     monkeypatch.setattr(papermill, "execute_notebook", played)
     monkeypatch.setattr(AsyncKernelManager, "shutdown_kernel", shutdown)
     process = SimpleNamespace(process=SimpleNamespace(returncode=-9))
     monkeypatch.setattr(AsyncKernelManager, "provisioner", process, raising=False)
     executed = tmp_path / "executed.ipynb"
-    assert child.execute(Job("notebooks/x/y.ipynb", {"EPOCHS": 1}, start_timeout_s=5), executed) == outcome
-    assert capsys.readouterr().out == said and stopped == [True]
-    ((arguments, options),) = called
-    assert arguments == ("notebooks/x/y.ipynb", str(executed), {"EPOCHS": 1})
-    assert options.pop("km").connection_file == str(tmp_path / "connection.json")
-    assert options == {
-        "engine_name": "rosetta",
-        "kernel_name": "rosetta",
-        "cwd": str(child.ROOT / "notebooks" / "x"),
-        "stdout_file": sys.stdout,
-        "stderr_file": sys.stderr,
-        "progress_bar": False,
-        "start_timeout": 5,
-    }
+    assert child.execute(Job("notebooks/x/y.ipynb", {"EPOCHS": 1}), executed) == outcome
+    assert capsys.readouterr().out == said and shutdown.call_args.kwargs == {"now": True}
+    assert played.call_args.args == ("notebooks/x/y.ipynb", str(executed), {"EPOCHS": 1})
 
 
 @pytest.mark.parametrize("outcome, code", [(Outcome("ok"), 0), (Outcome("failed", "why"), 1)])
@@ -94,32 +74,15 @@ def test_child_hands_its_outcome_over(outcome, code, tmp_path, monkeypatch, caps
     monkeypatch.setattr(child, "execute", lambda job, executed: jobs.append((job, executed)) or outcome)
     monkeypatch.setattr(os, "sched_setaffinity", lambda *each: confined.append(each), raising=False)
     job = Job("x.ipynb", {"SEED": 1}, variables={"A": "b"}, processors=[0, 2], clock=3.5)
-    job.write(tmp_path)
-    assert child.main(tmp_path) == code and Outcome.read(tmp_path) == outcome
+    processes.write(job, tmp_path / processes.JOB)
+    assert child.main(tmp_path) == code
+    assert json.loads((tmp_path / processes.OUTCOME).read_text()) == {"status": outcome.status, "error": outcome.error}
     assert jobs == [(job, tmp_path / "executed.ipynb")] and confined == [(0, [0, 2])]
-
-    def full(self, folder):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(Outcome, "write", full)
+    monkeypatch.setattr(processes, "write", Mock(side_effect=OSError(28, "No space left on device")))
     assert child.main(tmp_path) == 1
     assert capsys.readouterr().out == (
         f"{outcome.error or 'ok'}; the outcome could not be written: No space left on device\n"
     )
-
-
-class Played:
-    """A run's process that prints a line, and ends or has to be killed."""
-
-    pid, returncode = 0, None
-
-    def __init__(self, ends: bool):
-        self.ends, self.stdout = ends, io.BytesIO(LINE)
-
-    def wait(self, timeout=None):
-        if timeout and not self.ends:
-            raise subprocess.TimeoutExpired("x", timeout)
-        self.returncode = 3
 
 
 class Meter(nullcontext):
@@ -129,23 +92,33 @@ class Meter(nullcontext):
         pass
 
 
-@pytest.mark.parametrize("ends", [True, False])
-def test_run_is_followed_to_its_end(ends, record, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    "code, written, expected",
+    [
+        (0, '{"status": "ok"}', Outcome("ok")),
+        (0, '{"sta', Outcome("crashed", f"the run's process ended: exit code 0 ({TEXT})")),
+        (3, None, Outcome("crashed", f"the run's process ended: exit code 3 ({TEXT})")),
+        (-15, None, Outcome("crashed", "the run's process ended: SIGTERM")),
+        (None, None, Outcome("timeout", "stopped after 5 s, its limit (--timeout sets another)")),
+    ],
+)
+def test_run_is_followed_to_its_end(code, written, expected, record, tmp_path, monkeypatch):
     told, killed, started, meter = [], [], [], Meter()
+    if written:
+        (tmp_path / processes.OUTCOME).write_text(written)
 
     @contextmanager
     def start(*command, cookie, **_):
         started.append((command, cookie))
-        process = Played(ends)
-        yield process
-        process.wait()
+        wait = Mock(side_effect=subprocess.TimeoutExpired("x", 5) if code is None else None)
+        yield SimpleNamespace(pid=0, returncode=code, stdout=io.BytesIO(LINE), wait=wait)
 
     monkeypatch.setattr(execute, "RunMeter", lambda pid, gpus: meter)
     monkeypatch.setattr(execute, "kill_tree", lambda *each: killed.append(each))
     monkeypatch.setattr(execute, "start", start)
     run = Run(record, tmp_path)
-    ended, measured = execute.run_process(run, SimpleNamespace(timeout_s=5), Slot(record.machine), told.append)
-    assert ended == Ending(not ends, 3, TEXT) and measured is meter
+    outcome, measured = execute.run_process(run, SimpleNamespace(timeout_s=5), Slot(record.machine), told.append)
+    assert outcome == expected and measured is meter
     assert told == [Progress("running", "epoch", 1, 2, "loss 2.5")] and run.log.read_bytes() == LINE
     assert killed == [(0, str(tmp_path), {"a process"})], "a run that has ended may leave some, too"
     assert started == [(("rosetta.run.child", str(tmp_path)), str(tmp_path))]
@@ -166,15 +139,17 @@ def test_what_is_installed_is_told_and_what_cannot_be_had_is_skipped(monkeypatch
     assert told == [Progress("preparing"), Progress("preparing", note="installing six")]
 
 
-@pytest.mark.parametrize("replied, stopped", [(True, None), (False, "train")])
-def test_cell_that_has_had_no_reply_is_where_a_run_stopped(replied, stopped, tmp_path):
+@pytest.mark.parametrize("replied, ended, stopped", [(True, "now", None), (False, "now", "train"), (False, None, None)])
+def test_cell_that_has_had_no_reply_is_where_a_run_stopped(replied, ended, stopped, tmp_path):
+    """Unless the run's process was cut short, and has not written the end."""
+
     def cell(role, replied):
         metadata = {"tags": [role], "papermill": {"start_time": "2026-11-22T12:00:00+00:00"}}
         metadata["execution"] = {"shell.execute_reply": ""} if replied else {}
         return {"cell_type": "code", "metadata": metadata, "outputs": [], "source": ""}
 
     cells = [cell("setup", True), cell("train", replied)]
-    (tmp_path / "x.ipynb").write_text(json.dumps({"cells": cells, "metadata": {}}))
+    (tmp_path / "x.ipynb").write_text(json.dumps({"cells": cells, "metadata": {"papermill": {"end_time": ended}}}))
     assert ExecutedNotebook(tmp_path / "x.ipynb").stopped_in() == stopped
 
 
@@ -194,7 +169,7 @@ def completed(folder, payload):
     run = Run(execute.blank(PLAN, SLOT, Kernels()), folder)
     run.executed.write_text(json.dumps({"cells": [cell], "metadata": {}}))
     found = execute.collect(run, PLAN, None, datetime.now(UTC))
-    run.end(*execute.judge(run.record, PLAN, Ending(False, 0, ""), Outcome("ok"), *found))
+    run.end(*execute.judge(run.record, PLAN, Outcome("ok"), *found))
     return readable(run.record)
 
 
@@ -323,14 +298,7 @@ subprocess.Popen(["env", "-i", "sh", "-c", "{ sleep 986 & } ; exit"], start_new_
 
 
 def sleeping() -> list[psutil.Process]:
-    return [process for process in psutil.process_iter() if "986" in _command(process)]
-
-
-def _command(process: psutil.Process) -> list[str]:
-    try:
-        return process.cmdline()
-    except psutil.Error:
-        return []
+    return [process for process in psutil.process_iter(["cmdline"]) if "986" in (process.info["cmdline"] or ())]
 
 
 @pytest.mark.skipif(os.uname().sysname != "Linux", reason="a process adopts orphans on Linux alone")

@@ -18,14 +18,14 @@ from common.data import loaded
 from rosetta import catalog, plan, records
 from rosetta.compare import WORSE, compare
 from rosetta.figures import Table
-from rosetta.paths import checkout
+from rosetta.paths import DATA, checkout
 from rosetta.records import Record
 from rosetta.report import pages, tables
 from rosetta.report.results import TaskResults
 from rosetta.run import devices, execute, machine, telemetry
-from rosetta.run.execute import Ending, Progress
+from rosetta.run.execute import Progress
 from rosetta.run.kernels import Kernel
-from rosetta.run.processes import Job, Outcome
+from rosetta.run.processes import JOB, Outcome
 from rosetta.run.telemetry import RunMeter
 from rosetta.site import build
 from tests.fake_nvml import GIB, FakeNvml, cards
@@ -121,10 +121,9 @@ def play(monkeypatch) -> dict[str, dict]:
     seen: dict[str, dict] = {}
 
     def run_process(run, plan, slot, watch):
-        job = Job.read(run.folder)
-        seen.update(variables=job.variables, injected=job.parameters)
+        job = json.loads((run.folder / JOB).read_text())
+        seen.update(variables=job["variables"], injected=job["parameters"])
         run.executed.write_text(notebook(handed_over(monkeypatch), BEGAN + timedelta(seconds=2.25)))
-        Outcome("ok").write(run.folder)
         gpu.used = GIB
         with RunMeter(1, slot.gpus) as meter:
             meter._sample_processes()
@@ -134,7 +133,7 @@ def play(monkeypatch) -> dict[str, dict]:
                 watch(Progress("running", "epoch", epoch, 3, f"loss {LOSSES[epoch - 1]:.4f}"))
             gpu.energy += 200_000
             meter._sample_processes()
-        return Ending(False, 0, ""), meter
+        return Outcome("ok"), meter
 
     monkeypatch.setattr(execute, "run_process", run_process)
     return seen
@@ -252,20 +251,21 @@ def test_comparison(monkeypatch):
 
 
 KEYS = {
-    "the machine": lambda: plan_key(machine="other"),
-    "the environment": lambda: plan_key(environment="other"),
-    "a parameter": lambda: plan_key(EPOCHS=4),
-    "the seed": lambda: plan_key(SEED=1),
-    "the notebook": lambda: plan_key(edited="notebooks/cifar10_cnn/pytorch.ipynb"),
-    "what it imports": lambda: plan_key(edited="common/data/cifar10.py"),
-    "what that imports": lambda: plan_key(edited="common/data/loaded.py"),
-    "a variable of the row": lambda: plan_key(variables={"NVIDIA_TF32_OVERRIDE": ""}),
+    "the machine": {"machine": "other"},
+    "the environment": {"environment": "other"},
+    "a parameter": {"EPOCHS": 4},
+    "the seed": {"SEED": 1},
+    "the data": {"synthetic": True},
+    "the notebook": {"edited": "notebooks/cifar10_cnn/pytorch.ipynb"},
+    "what it imports": {"edited": "common/data/cifar10.py"},
+    "what that imports": {"edited": "common/data/loaded.py"},
+    "a variable of the row": {"variables": {"NVIDIA_TF32_OVERRIDE": ""}},
 }
 
 
-def plan_key(machine="here", environment="pins", edited="", variables=None, **changed) -> str:
+def plan_key(machine="here", environment="pins", edited="", variables=None, synthetic=False, **changed) -> str:
     row = ROW.model_copy(update={"variables": variables or {}})
-    (planned,) = plan.make(KNOWN, [row], "quick", GIVEN | changed, gpu=True)
+    (planned,) = plan.make(KNOWN, [row], "quick", GIVEN | changed, gpu=True, synthetic=synthetic)
 
     def read(file: Path) -> bytes:
         held = file.read_bytes()
@@ -282,10 +282,17 @@ def test_what_a_notebook_does_not_import_is_not_in_its_key(edited):
     assert (checkout.root / edited).is_file() and plan_key(edited=edited) == plan_key()
 
 
-@pytest.mark.parametrize("what", KEYS)
-def test_what_decides_a_run_is_in_its_key(what):
+@pytest.mark.parametrize("changed", KEYS.values(), ids=KEYS)
+def test_what_decides_a_run_is_in_its_key(changed):
     """Resume and the batch take a record with the same key for this run."""
-    assert KEYS[what]() != plan_key() == plan_key()
+    assert plan_key(**changed) != plan_key() == plan_key()
+
+
+def test_key_and_record_have_what_the_process_is_told_by_variables():
+    """As records on disk have it; papermill gets none of it."""
+    (planned,) = plan.make(KNOWN, [ROW], "full", {}, gpu=True, synthetic=True)
+    assert planned.decisive == {"TEST_EACH_EPOCH": True, "SYNTHETIC": True} and planned.parameters == {}
+    assert {name for name, value in planned.variables.items() if value} == {common.record.TEST_EACH_EPOCH, DATA}
 
 
 def test_tables_of_several(monkeypatch):

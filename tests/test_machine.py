@@ -16,7 +16,7 @@ def two_gpus(monkeypatch) -> list[FakeGpu]:
     return gpus
 
 
-def test_gpus_are_described(two_gpus):
+def test_gpus_are_described_and_name_the_machine(two_gpus, monkeypatch):
     found = machine.devices()
     assert [(device.id, device.gpu) for device in found] == [
         ("0", Gpu(name="Tesla V0", memory=16 * 2**30, driver="580.1", cuda="13.2", capability="7.0")),
@@ -25,12 +25,11 @@ def test_gpus_are_described(two_gpus):
     here = machine.describe(found[1:])
     assert (here.name, here.gpus) == ("tesla-v1", [found[1].gpu])
     assert machine.describe().gpus == []
-
-
-def test_name_of_several_gpus(two_gpus):
-    assert machine.describe(machine.devices()).name == "tesla-v0-tesla-v1"
+    assert machine.describe(found).name == "tesla-v0-tesla-v1"
     two_gpus[1].name = "Tesla V0"
     assert machine.describe(machine.devices()).name == "2x-tesla-v0"
+    monkeypatch.setenv("ROSETTA_MACHINE", "Lab box #3")
+    assert machine.describe().name == "lab-box-3", "the user's wins"
 
 
 @pytest.mark.parametrize(
@@ -59,14 +58,9 @@ def test_no_driver_is_no_gpu(monkeypatch):
 )
 def test_a_processor_without_a_number_in_its_name_has_its_model(monkeypatch, name, expected):
     fields = {"model name": name, "cpu family": "25", "model": "17"}
-    monkeypatch.setattr(machine, "_cpuinfo", fields.__getitem__)
+    monkeypatch.setattr(machine, "cpuinfo", fields.__getitem__)
     assert machine.cpu() == expected
 
 
 def test_a_gpu_makes_full_the_default():
     assert (plan.default_preset(True), plan.default_preset(False)) == ("full", "quick")
-
-
-def test_name_of_the_user_wins(monkeypatch):
-    monkeypatch.setenv("ROSETTA_MACHINE", "Lab box #3")
-    assert machine.describe().name == "lab-box-3"

@@ -53,11 +53,11 @@ def test_good_run_leaves_record_notebook_and_table(standin):
     assert "epoch 1/1" in log and "Fatal" not in log and "Traceback" not in log
 
 
-def test_notebook_without_a_record_is_a_failure(standin):
-    done = standin.run("silent")
+def test_notebook_without_a_record_is_a_failure(inside):
+    done = inside.run("silent")
     assert done.returncode == 1
     assert "silent: failed: the notebook ended without a record" in done.stdout
-    assert re.search(r"\| \[failed\]\(.*\) \| the notebook ended without a record \|", standin.table())
+    assert re.search(r"\| \[failed\]\(.*\) \| the notebook ended without a record \|", inside.table())
 
 
 def test_failure_does_not_replace_a_finished_record_and_nothing_names_a_path_of_the_machine(standin):
@@ -84,22 +84,15 @@ def test_sigterm_keeps_finished_rows_and_leaves_no_process(standin):
     command = standin.command("run", "good[*]", "--synthetic", "--preset", "smoke", "--out", str(standin.out))
     folders = standin.root / "tmp"
     folders.mkdir()
-    env = standin.variables(TMPDIR=str(folders))
-    runner = subprocess.Popen(
-        command, cwd=standin.root, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    for line in runner.stdout:
-        if "good[slow]: starting" in line:
-            break
+    env, pipe = standin.variables(TMPDIR=str(folders)), subprocess.PIPE
+    runner = subprocess.Popen(command, cwd=standin.root, env=env, stdout=pipe, stderr=pipe, text=True)
+    assert any("good[slow]: starting" in line for line in runner.stdout)
     time.sleep(3)
     runner.terminate()
     _, errors = runner.communicate(timeout=30)
-    assert runner.returncode == 130
-    assert "interrupted" in one_line(errors)
-    assert standin.record("good")["status"] == "ok"
-    assert "50.00 %" in standin.table()
-    assert not processes_below(standin)
-    assert not list(folders.glob("rosetta-*"))
+    assert runner.returncode == 130 and "interrupted" in one_line(errors)
+    assert standin.record("good")["status"] == "ok" and "50.00 %" in standin.table()
+    assert not processes_below(standin) and not list(folders.glob("rosetta-*"))
 
 
 def test_disk_full_while_a_record_is_written(record, tmp_path, monkeypatch):
@@ -146,12 +139,8 @@ def test_what_a_run_changes_is_in_its_path_and_a_seed_in_its_name(inside):
     """Two runs that differ never share a file."""
     assert inside.run("good").returncode == 0
     first = inside.record("good")
-    for options in (
-        ("--batch-size", "32"),
-        ("--batch-size", "128", "--seed", "5"),
-        ("--epochs", "3", "--threads", "1"),
-    ):
-        assert inside.run("good", options=("--synthetic", *options)).returncode == 0
+    for options in ("--batch-size 32", "--batch-size 128 --seed 5", "--epochs 3 --threads 1"):
+        assert inside.run("good", options=("--synthetic", *options.split())).returncode == 0
     assert inside.record("good", "smoke,batchsize=32-synthetic")["params"]["BATCHSIZE"] == 32
     seeded = inside.record("good.seed-5", "smoke,batchsize=128-synthetic")
     assert seeded["params"]["SEED"] == 5 and seeded["preset"] == "smoke" and seeded["changed"] == {"BATCHSIZE": 128}
@@ -217,20 +206,14 @@ def test_every_field_of_a_record_is_documented(standin):
 
 def processes_below(standin) -> list[psutil.Process]:
     """Processes that this checkout's runs have started and that still live."""
-    found = []
-    for process in psutil.process_iter():
-        try:
-            if (
-                process.pid != os.getpid()
-                and process.environ().get("ROSETTA_RUN")
-                and process.environ().get("PWD", "")
-                and str(standin.root) in (process.cwd() + " ".join(process.cmdline()))
-                and process.status() != psutil.STATUS_ZOMBIE
-            ):
-                found.append(process)
-        except psutil.Error:
-            continue
-    return found
+    processes = []
+    for process in psutil.process_iter(["environ", "cwd", "cmdline", "status"]):
+        facts = process.info
+        place = (facts["cwd"] or "") + " ".join(facts["cmdline"] or ())
+        lives = facts["status"] != psutil.STATUS_ZOMBIE
+        if lives and str(standin.root) in place and "ROSETTA_RUN" in (facts["environ"] or ()):
+            processes.append(process)
+    return processes
 
 
 def test_a_run_without_a_folder_is_a_record_like_any_other(record, tmp_path):

@@ -20,23 +20,15 @@ def often(monkeypatch):
     monkeypatch.setattr(telemetry, "INTERVAL_S", 0.05)
 
 
-@pytest.fixture
-def child():
-    """A process whose own child takes memory and processor time."""
-    code = "import time; x = bytearray(200 * 2**20); sum(range(10**7)); time.sleep(1.5)"
-    process = subprocess.Popen([sys.executable, "-c", SLEEPER % code])
-    yield process
-    process.kill()
-    process.wait()
-
-
 def measured(meter: RunMeter):
     metrics = Metrics()
     return metrics, meter.fill(metrics)
 
 
-def test_memory_and_processor_time_of_a_whole_tree(child):
-    with RunMeter(child.pid, gpus=()) as meter:
+def test_memory_and_processor_time_of_a_whole_tree():
+    """Of a process whose own child takes them."""
+    code = "import time; x = bytearray(200 * 2**20); sum(range(10**7)); time.sleep(1.5)"
+    with subprocess.Popen([sys.executable, "-c", SLEEPER % code]) as child, RunMeter(child.pid, gpus=()) as meter:
         child.wait()
     metrics, told = measured(meter)
     assert metrics.peak_rss > 200 * 2**20
@@ -78,28 +70,21 @@ def test_power_is_added_up_where_there_is_no_counter(monkeypatch):
     assert (told.energy_from, told.power_w, metrics.energy_j) == ("power", 200.0, 400.0 + 600.0)
 
 
-def test_a_gpu_that_tells_nothing_of_energy(monkeypatch):
-    FakeNvml(monkeypatch, [FakeGpu()])
-    with RunMeter(os.getpid(), gpus=["0"]) as meter:
-        meter.mark()
-        meter.mark()
-    metrics, told = measured(meter)
-    assert metrics.energy_j is None and meter.marked_j is None
-    assert told.energy_from is None and told.power_w is None and metrics.peak_gpu_memory == 0
-
-
 @pytest.mark.parametrize("when, energy_j", [("before", None), ("meanwhile", 30.0)])
 def test_a_gpu_that_is_lost_leaves_what_was_measured_before(monkeypatch, when, energy_j):
-    gpu = FakeGpu(energy=0)
-    FakeNvml(monkeypatch, [gpu])
-    gpu.lost = when == "before"
-    with RunMeter(os.getpid(), gpus=["0"]) as meter:
-        gpu.energy = 30_000
+    """One of two ends the sampling of both."""
+    first, second = FakeGpu(energy=0), FakeGpu(energy=0)
+    FakeNvml(monkeypatch, [first, second])
+    second.lost = when == "before"
+    with RunMeter(os.getpid(), gpus=["0", "1"]) as meter:
+        first.energy, second.energy = 20_000, 10_000
         meter.mark()
-        gpu.lost = True
+        second.lost = True
+        meter.mark()
+        first.energy = 90_000
         meter.mark()
     metrics, told = measured(meter)
-    assert metrics.energy_j == energy_j and "lost" in told.error.lower()
+    assert metrics.energy_j == energy_j and meter.marked_j is None and "lost" in told.error.lower()
 
 
 def test_several_gpus_are_added_up(monkeypatch):
@@ -118,27 +103,20 @@ def test_several_gpus_are_added_up(monkeypatch):
     assert (told.clock_mhz, told.throttled) == (1380, ["temperature"])
 
 
-def test_energy_of_several_needs_all_of_them(monkeypatch):
-    FakeNvml(monkeypatch, [FakeGpu(energy=0, power=300_000), FakeGpu()])
-    with RunMeter(os.getpid(), gpus=["0", "1"]) as meter:
+@pytest.mark.parametrize(
+    "gpus, source",
+    [
+        ([{}], None),
+        ([{"energy": 0, "power": 300_000}, {}], None),
+        ([{"energy": 0, "power": 300_000}, {"power": 100_000}], "power"),
+    ],
+)
+def test_energy_needs_every_gpu_to_tell(monkeypatch, gpus, source):
+    FakeNvml(monkeypatch, [FakeGpu(**facts) for facts in gpus])
+    with RunMeter(os.getpid(), gpus=[*map(str, range(len(gpus)))]) as meter:
+        meter.mark()
         meter.mark()
     metrics, told = measured(meter)
-    assert metrics.energy_j is None and told.energy_from is None and told.power_w is None
-    FakeNvml(monkeypatch, [FakeGpu(energy=0, power=300_000), FakeGpu(power=100_000)])
-    with RunMeter(os.getpid(), gpus=["0", "1"]) as meter:
-        meter.mark()
-    assert measured(meter)[1].energy_from == "power"
-
-
-def test_one_lost_gpu_of_several_ends_the_sampling(monkeypatch):
-    first, second = FakeGpu(energy=0), FakeGpu(energy=0)
-    FakeNvml(monkeypatch, [first, second])
-    with RunMeter(os.getpid(), gpus=["0", "1"]) as meter:
-        first.energy, second.energy = 20_000, 10_000
-        meter.mark()
-        second.lost = True
-        meter.mark()
-        first.energy = 90_000
-        meter.mark()
-    metrics, told = measured(meter)
-    assert metrics.energy_j == 30.0 and meter.marked_j is None and "lost" in told.error.lower()
+    assert told.energy_from == source and metrics.peak_gpu_memory == 0
+    for figure in (metrics.energy_j, meter.marked_j, told.power_w):
+        assert (figure is None) == (source is None)

@@ -37,8 +37,8 @@ def sizes(row: Row, task: Task) -> dict:
 def plan(row: Row, parameters: dict, **own) -> Plan:
     """own: parameters of the notebook alone."""
     (planned,) = make(KNOWN, [row], UNTIMED, parameters, gpu=False, synthetic=not REAL, timeout_s=1200)
-    own |= {"TEST_EACH_EPOCH": True} if planned.kind.trains else {}
-    return planned.model_copy(update={"parameters": planned.parameters | own})
+    own = planned.parameters | own
+    return planned.model_copy(update={"parameters": own, "test_each_epoch": planned.kind.trains})
 
 
 def plans() -> dict[str, Plan]:

@@ -122,7 +122,7 @@ class _Row:
         slot = devices.timed(where.gpus, min(CORES, len(machine.processors())))[0]
         overrides = {"EPOCHS": EPOCHS} if trains else {}
         (planned,) = plan.make(self.catalog, [self.row], UNTIMED, overrides, gpu=slot.on_gpu, synthetic=where.synthetic)
-        planned.parameters.update({"TEST_EACH_EPOCH": True} if trains else {})
+        planned = planned.model_copy(update={"test_each_epoch": trains})
         data.locate_all([planned], where.data_dir)
         self.load = psutil.getloadavg()[0]
         tell = events(lambda note: self.console.say(f"    {note}", "dim"))

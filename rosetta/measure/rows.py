@@ -25,7 +25,7 @@ from rosetta.files import Strict
 from rosetta.measure import inside
 from rosetta.plan import Plan
 from rosetta.records import Commit, Machine, Point, Record
-from rosetta.run import devices, kernels, machine, scripts
+from rosetta.run import devices, kernels, machine, processes, scripts
 from rosetta.run.devices import Slot
 from rosetta.run.execute import blank, commit
 from rosetta.tasks import PRESETS, UNTIMED
@@ -260,7 +260,7 @@ class Process(subprocess.Popen):
             if line.startswith(inside.MARK):
                 yield json.loads(line[len(inside.MARK) :], parse_constant=_refuse)
         if self.wait():
-            words = scripts.last_words(self._log.read_text(errors="replace"), self.returncode)
+            words = processes.last_words(self._log.read_text(errors="replace"), self.returncode)
             raise RosettaError(f"its process failed: {words}")
 
     def turns(self) -> Iterator[dict]:

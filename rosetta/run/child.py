@@ -14,7 +14,7 @@ from typing import Any
 
 import papermill
 from jupyter_client import AsyncKernelClient, AsyncKernelManager
-from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
+from jupyter_client.kernelspec import KernelSpec
 from jupyter_core.utils import run_sync
 from nbclient.exceptions import DeadKernelError
 from nbformat import NotebookNode
@@ -22,10 +22,12 @@ from nbformat.v4 import new_output, output_from_msg
 from papermill.clientwrap import PapermillNotebookClient
 from papermill.engines import Engine, NotebookExecutionManager, papermill_engines
 from papermill.exceptions import PapermillExecutionError
+from traitlets import Instance, Type
 
 from common.record import MIME
 from rosetta.paths import checkout
-from rosetta.run.processes import Job, Outcome, end_all, end_with_the_runner, ending, error_line, sockets
+from rosetta.run import processes
+from rosetta.run.processes import Job, Outcome, ending, error_line, sockets
 
 NAME = "rosetta"  # of the kernel and of papermill's engine
 LONGEST_SOCKET = 100  # characters of the path; systems take 104 or 108, of which the number of the socket needs a few
@@ -38,12 +40,12 @@ LEFT_OUT = f"[output beyond {KEPT // 2**20} MiB is left out of this notebook; th
 
 
 def main(folder: Path) -> int:
-    job = Job.read(folder)
+    job = Job(**json.loads((folder / processes.JOB).read_text()))
     if job.processors and hasattr(os, "sched_setaffinity"):  # the kernel inherits it
         os.sched_setaffinity(0, job.processors)
     outcome = execute(job, folder / "executed.ipynb")
     try:
-        outcome.write(folder)
+        processes.write(outcome, folder / processes.OUTCOME)
     except OSError as error:  # a full disk: the runner takes the last line instead
         print(f"{outcome.error or outcome.status}; the outcome could not be written: {error.strerror}")
         return 1
@@ -60,10 +62,10 @@ def execute(job: Job, executed: Path) -> Outcome:
     # By files, since of runs that start together two may be given the same free port, and then one of their kernels dies.
     # Only where the temporary folder has a long name it has to be ports
     by_files = {"transport": "ipc", "ip": str(socket)} if len(str(socket)) <= LONGEST_SOCKET else {}
-    kernel = AsyncKernelManager(  # our own, to ask it afterwards how the kernel ended
+    argv = [job.python, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+    kernel = JobKernel(  # our own, to ask it afterwards how the kernel ended
         kernel_name=NAME,
-        client_factory=SteadyClient,
-        kernel_spec_manager=JobKernel(job),
+        kernel_spec=KernelSpec(argv=argv, display_name=NAME, language="python", env=job.variables),
         connection_file=str(executed.with_name("connection.json")),  # of its own choice it would outlive a killed child
         **by_files,
     )
@@ -93,18 +95,6 @@ def execute(job: Job, executed: Path) -> Outcome:
     return Outcome("ok")
 
 
-class JobKernel(KernelSpecManager):
-    """Gives any name the job's kernel, whatever Jupyter has installed."""
-
-    def __init__(self, job: Job):
-        super().__init__()
-        self.job = job
-
-    def get_kernel_spec(self, kernel_name: str) -> KernelSpec:
-        argv = [self.job.python, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
-        return KernelSpec(argv=argv, display_name=kernel_name, language="python", env=self.job.variables)
-
-
 class SteadyClient(AsyncKernelClient):
     """Gives a kernel its time to start by the monotonic clock: jupyter's own limit ends when the clock of the day is set."""
 
@@ -114,6 +104,13 @@ class SteadyClient(AsyncKernelClient):
                 await super().wait_for_ready()
         except TimeoutError:
             raise RuntimeError(f"Kernel didn't respond in {timeout:g} seconds") from None
+
+
+class JobKernel(AsyncKernelManager):
+    """Starts the kernel that it is given, whatever Jupyter has installed under its name."""
+
+    kernel_spec = Instance(KernelSpec)
+    client_factory = Type(SteadyClient)
 
 
 class Client(PapermillNotebookClient):
@@ -126,23 +123,17 @@ class Client(PapermillNotebookClient):
         if msg["msg_type"] == "error":
             content["evalue"] = shortened(content["evalue"])
             content["traceback"] = [shortened(line) for line in content["traceback"][-LINES:]]
-        elif msg["msg_type"] in OUTPUTS and not self._fits(content):
-            if msg["msg_type"] == "stream":
-                self.log_output_message(output_from_msg(msg))
-            if not self.left_out:
-                cell.outputs.append(new_output("stream", name="stderr", text=LEFT_OUT))
-                self.left_out = True
-            return None
+        elif msg["msg_type"] in OUTPUTS:
+            size, is_record = len(json.dumps(content)), MIME in content.get("data", {})
+            if size > (KEPT if is_record else self.room):
+                if msg["msg_type"] == "stream":
+                    self.log_output_message(output_from_msg(msg))
+                if not self.left_out:
+                    cell.outputs.append(new_output("stream", name="stderr", text=LEFT_OUT))
+                    self.left_out = True
+                return None
+            self.room -= 0 if is_record else size
         return super().process_message(msg, cell, cell_index)
-
-    def _fits(self, content: dict[str, Any]) -> bool:
-        size = len(json.dumps(content))
-        if MIME in content.get("data", {}):
-            return size <= KEPT
-        if size > self.room:
-            return False
-        self.room -= size
-        return True
 
 
 class Cells(Engine):
@@ -169,8 +160,8 @@ def shortened(text: str) -> str:
 
 
 if __name__ == "__main__":
-    end_with_the_runner()
+    processes.end_with_the_runner()
     try:
         sys.exit(main(Path(sys.argv[1])))
     finally:
-        end_all()
+        processes.end_all()

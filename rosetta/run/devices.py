@@ -58,12 +58,10 @@ def timed(gpus: str | None, threads: int | None, per_run: int = 1) -> list[Slot]
     None gives a single slot all of them and several an equal share each. per_run: GPUs of each slot.
     Raises RosettaError for what is not there, and for GPUs that do not make whole groups.
     """
-    chosen, processors = _chosen(gpus), machine.processors()
-    if per_run > 1 and (not chosen or len(chosen) % per_run):
-        raise RosettaError(
-            f"--gpus-per-run {per_run} does not divide the {len(chosen)} GPUs: choose others with --gpus"
-        )
-    groups = [chosen[start : start + per_run] for start in range(0, len(chosen), per_run)] or [[]]
+    cards, processors = _selected(gpus), machine.processors()
+    if per_run > 1 and (not cards or len(cards) % per_run):
+        raise RosettaError(f"--gpus-per-run {per_run} does not divide the {len(cards)} GPUs: choose others with --gpus")
+    groups = [cards[start : start + per_run] for start in range(0, len(cards), per_run)] or [[]]
     slots = len(groups)
     if threads is not None and threads * slots > len(processors):
         on = f" for each of {slots} runs at a time" if slots > 1 else ""
@@ -78,18 +76,18 @@ def first(part: int = 0, of: int = 1) -> Slot:
     It is one of ``of`` such processes on this machine, its number is ``part``: each gets an equal share of the processors,
     and a single one leaves the choice to the framework.
     """
-    chosen, processors = machine.devices()[:1], machine.processors()
+    processors = machine.processors()
     share = len(processors) // of if of > 1 else 0
-    return _slots([chosen], processors[part * share :], share)[0]
+    return _slots([machine.devices()[:1]], processors[part * share :], share)[0]
 
 
 def shared(gpus: str | None, jobs: int | None) -> list[Slot]:
     """Slots for work whose time does not count: one a GPU, else one a processor, or ``jobs`` of them."""
-    chosen, processors = _chosen(gpus), machine.processors()
-    slots = jobs or len(chosen) or len(processors)
+    cards, processors = _selected(gpus), machine.processors()
+    slots = jobs or len(cards) or len(processors)
     if slots > len(processors):
         raise RosettaError(f"--jobs {slots} needs {slots} processors; there are {len(processors)}")
-    groups = [[chosen[number % len(chosen)]] if chosen else [] for number in range(slots)]
+    groups = [[cards[number % len(cards)]] if cards else [] for number in range(slots)]
     return _slots(groups, processors, len(processors) // slots if slots > 1 else 0)
 
 
@@ -107,17 +105,18 @@ def _slots(groups: list[list[machine.Device]], processors: list[int], share: int
     ]
 
 
-def _chosen(gpus: str | None) -> list[machine.Device]:
-    there = {device.id: device for device in machine.devices()}
+def _selected(gpus: str | None) -> list[machine.Device]:
+    """The devices that ``--gpus`` names."""
+    cards = {device.id: device for device in machine.devices()}
     if gpus in (None, ALL):
-        return list(there.values())
+        return list(cards.values())
     if gpus == NONE:
         return []
-    asked = list(dict.fromkeys(part.strip() for part in gpus.split(",") if part.strip()))
-    for name in asked:
-        if name not in there:
-            shown = f"this machine shows {', '.join(there)}" if there else "this machine shows none"
-            raise RosettaError(f"there is no GPU {name}: {shown}; --gpus takes numbers such as 0,2, {ALL} or {NONE}")
-    if not asked:
-        raise RosettaError(f"--gpus takes numbers such as 0,2, {ALL} or {NONE}")
-    return [there[name] for name in asked]
+    names = dict.fromkeys(part.strip() for part in gpus.split(",") if part.strip())
+    takes = f"--gpus takes numbers such as 0,2, {ALL} or {NONE}"
+    if not names:
+        raise RosettaError(takes)
+    for name in names:
+        if name not in cards:
+            raise RosettaError(f"there is no GPU {name}: this machine shows {', '.join(cards) or 'none'}; {takes}")
+    return [cards[name] for name in names]

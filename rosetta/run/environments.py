@@ -13,7 +13,7 @@ import shlex
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.metadata import distributions
@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Annotated
 
 from filelock import Timeout
+from packaging.version import Version
 from pydantic import Field
 
 from rosetta import files, lock
@@ -35,7 +36,7 @@ CPU = "cpu"  # the name of the build that every environment has
 # A gigabyte of packages, roughly: to download it at 200 Mbit/s, and to unpack and compile it on two cores
 DOWNLOAD_S, UNPACK_S = 40.0, 20.0
 TELL_S = 1.0  # how often an installation tells how long it has taken
-OLDEST_PYTHON_OF_UV = (3, 8)  # uv downloads CPython from here on; older ones must be on the machine
+OLDEST_PYTHON_OF_UV = "3.8"  # uv downloads CPython from here on; older ones must be on the machine
 # In every kernel: FP32 is FP32, also in libraries that have no switch of their own
 ALWAYS = {"NVIDIA_TF32_OVERRIDE": "0"}
 LIBRARY_PATH = "LD_LIBRARY_PATH"
@@ -45,17 +46,18 @@ CPU_ONLY = ("UV_TORCH_BACKEND",)  # variables of the shell that ask uv for a bui
 NOT_CONTENT = {"disk_gb", "download_gb", "builds", "without_gpu", "lock_flags"}
 
 Tell = Callable[[str], None]  # takes one short line
-Version = Annotated[str, Field(pattern=r"^\d+(\.\d+)*$")]
+Number = Annotated[str, Field(pattern=r"^\d+(\.\d+)*$")]  # of a version: "12.6"
 PythonVersion = Annotated[str, Field(pattern=r"^\d+\.\d+$")]  # "3.11"
+PTX = "+PTX"
 GpuCode = Annotated[str, Field(pattern=r"^\d+\.\d+(\+PTX)?$")]
 
 
 class Build(Strict):
     """Packages that compute on NVIDIA's GPUs: a table of ``environment.toml``, with two requirement files of its name."""
 
-    cuda: Version  # of its libraries
-    driver: Version  # the oldest that it runs with
-    glibc: Version | None = None  # the oldest that it runs with, where that is newer than uv asks for
+    cuda: Number  # of its libraries
+    driver: Number  # the oldest that it runs with
+    glibc: Number | None = None  # the oldest that it runs with, where that is newer than uv asks for
     python: PythonVersion | None = None  # where it is another than the environment's
     note: str | None = None  # what a table must say of its rows
     disk_gb: float = 0.0  # as an environment's
@@ -66,23 +68,22 @@ class Build(Strict):
     variables: dict[str, str] = {}  # of the kernel; {venv} is the build's virtual environment
 
     def codes(self, imports: Iterable[str]) -> list[list[GpuCode]]:
-        """What it has for each module of these imports that it has code for, by its own name or its package's."""
-        packages = {module: module.partition(".")[0] for module in imports}
-        names = [module if module in self.code else package for module, package in packages.items()]
+        """The codes of each of these modules that it names itself, or whose package it names."""
+        names = [module if module in self.code else module.partition(".")[0] for module in imports]
         return [self.code[name] for name in names if name in self.code]
 
     def obstacle(self, imports: Iterable[str], gpu: Gpu) -> str | None:
         """Why it does not compute on a GPU for a notebook with these imports, in a few words."""
         for codes in self.codes(imports):
             if gpu.capability and not any(_runs_on(code, gpu.capability) for code in codes):
-                oldest = min((code.partition("+")[0] for code in codes), key=_numbers)
-                if _numbers(gpu.capability) < _numbers(oldest):
+                oldest = min((code.removesuffix(PTX) for code in codes), key=Version)
+                if Version(gpu.capability) < Version(oldest):
                     return f"needs compute capability {oldest} or newer"
                 return f"has code for compute capability {', '.join(codes)} alone"
-        if _numbers(gpu.driver) < _numbers(self.driver):
+        if Version(gpu.driver) < Version(self.driver):
             return f"needs driver {self.driver} or newer"
         libc, version = platform.libc_ver()
-        if self.glibc and libc == "glibc" and _numbers(version) < _numbers(self.glibc):
+        if self.glibc and libc == "glibc" and Version(version) < Version(self.glibc):
             return f"needs glibc {self.glibc} or newer, and this system has {version}"
         return None
 
@@ -108,35 +109,14 @@ class Recipe(Strict):
 
     def covers_gpus(self, imports: Sequence[str]) -> bool:
         """Whether it says what a GPU is to a notebook with these imports: a build has code for it, or why none has."""
-        return bool({module.partition(".")[0] for module in imports} & set(self.without_gpu)) or any(
-            build.codes(imports) for build in self.builds.values()
-        )
-
-    def choose_build(self, imports: Sequence[str], gpus: Iterable[Gpu]) -> str:
-        """The name of the first build that computes on all of these GPUs for a notebook with these imports.
-
-        Raises Unavailable, saying what each lacks.
-        """
-        serving = {name: build for name, build in self.builds.items() if build.codes(imports)}
-        if not serving:
-            packages = [module.partition(".")[0] for module in imports]
-            name = next((package for package in packages if package in self.without_gpu), packages[0])
-            why = f": {self.without_gpu[name]}" if name in self.without_gpu else ""
-            raise Unavailable(f"no build of {name} for a GPU{why}")
-        reasons: list[str] = []
-        for name, build in serving.items():
-            obstacles = [(gpu, reason) for gpu in gpus if (reason := build.obstacle(imports, gpu))]
-            if not obstacles:
-                return name
-            card, reason = obstacles[0]
-            reasons.append(f"{name} {reason}")
-        raise Unavailable(
-            f"no build for {card.name} (compute capability {card.capability}, driver {card.driver}): {'; '.join(reasons)}"
-        )
+        reasons = [module for module in imports if module.partition(".")[0] in self.without_gpu]
+        return bool(reasons) or any(build.codes(imports) for build in self.builds.values())
 
 
 @dataclass(frozen=True)
 class Environment:
+    """A folder below ``environments/``, in one of its builds."""
+
     name: str
     folder: Path
     recipe: Recipe
@@ -147,8 +127,8 @@ class Environment:
         return f"{self.name} ({self.build})" if self.build else self.name
 
     @property
-    def _asked(self) -> str:
-        """How the command line asks for it."""
+    def _arguments(self) -> str:
+        """What ``run_all.py env`` takes for it."""
         return f"{self.name} --build {self.name}={self.build}" if self.build else self.name
 
     @property
@@ -157,7 +137,7 @@ class Environment:
 
     @property
     def holds(self) -> Recipe | Build:
-        """What says of its packages what they take, and what is run after them."""
+        """The table that has the packages' sizes and the script that is run after them."""
         return self.gpu_build or self.recipe
 
     @property
@@ -167,7 +147,8 @@ class Environment:
 
     @property
     def python_version(self) -> str:
-        return self.gpu_build and self.gpu_build.python or self.recipe.python
+        build = self.gpu_build
+        return build.python if build and build.python else self.recipe.python
 
     @property
     def venv(self) -> Path:
@@ -197,9 +178,25 @@ class Environment:
             digest.update(file.name.encode() + b"\0" + file.read_bytes())
         return digest.hexdigest()
 
-    def for_gpus(self, imports: Sequence[str], gpus: Sequence[Gpu]) -> "Environment":
-        """Its build that computes on these GPUs for a notebook with these imports; raises Unavailable where there is none."""
-        return replace(self, build=self.recipe.choose_build(imports, gpus))
+    def for_gpus(self, imports: Sequence[str], gpus: Iterable[Gpu]) -> "Environment":
+        """The environment in the first build that computes on all of these GPUs for a notebook with these imports.
+
+        Raises Unavailable, which says what each build lacks.
+        """
+        builds = {name: build for name, build in self.recipe.builds.items() if build.codes(imports)}
+        if not builds:
+            packages, reasons = [module.partition(".")[0] for module in imports], self.recipe.without_gpu
+            name = next((package for package in packages if package in reasons), packages[0])
+            raise Unavailable(f"no build of {name} for a GPU{f': {reasons[name]}' if name in reasons else ''}")
+        lacking = []
+        for name, build in builds.items():
+            obstacles = [(gpu, reason) for gpu in gpus if (reason := build.obstacle(imports, gpu))]
+            if not obstacles:
+                return replace(self, build=name)
+            card, reason = obstacles[0]
+            lacking.append(f"{name} {reason}")
+        card_text = f"{card.name} (compute capability {card.capability}, driver {card.driver})"
+        raise Unavailable(f"no build for {card_text}: {'; '.join(lacking)}")
 
     @property
     def sources(self) -> list[Path]:
@@ -226,14 +223,14 @@ class Environment:
         asked, locked = map(files.text, self.requirements)
         asks = any(line.partition("#")[0].strip() for line in asked.splitlines())
         if asks and "==" not in locked:
-            return f"environment {self.title} has packages that are not locked: run_all.py env {self._asked} --lock"
+            return f"environment {self.title} has packages that are not locked: run_all.py env {self._arguments} --lock"
         missing = [program for program in self.recipe.needs if shutil.which(program) is None]
         if missing:
             return f"environment {self.name} needs {' and '.join(missing)} on this machine: install with the system's package manager"
         if os.pathsep in str(self.folder) and (self.recipe.brought or self.gpu_build and self.gpu_build.libraries):
             return f"environment {self.title} cannot work in a path with {os.pathsep!r}: move this checkout"
         version = self.python_version
-        if find_python(version) is None and tuple(map(int, version.split("."))) < OLDEST_PYTHON_OF_UV:
+        if find_python(version) is None and Version(version) < Version(OLDEST_PYTHON_OF_UV):
             return (
                 f"environment {self.name} needs Python {version}, which uv does not offer: install it with pyenv or conda, "
                 f"or name an interpreter with --python {self.name}=PATH"
@@ -249,7 +246,7 @@ class Environment:
 
         locked: whether the kernel has the packages of the lock, and not whatever an interpreter of the user's holds.
         """
-        values = ALWAYS | self.recipe.variables | self.recipe.variables_on.get(machine.vendor(), {})
+        values = ALWAYS | self.recipe.variables | self.recipe.variables_on.get(machine.cpuinfo("vendor_id"), {})
         for module in imports:
             values |= self.recipe.variables_for.get(module, {})
             values |= self.recipe.variables_on_gpu.get(module, {}) if on_gpu else {}
@@ -257,12 +254,9 @@ class Environment:
             values |= self.recipe.variables_of_lock
             values |= self.gpu_build.variables if self.gpu_build else {}
         places = {"{folder}": self.folder, "{venv}": self.venv, "{processors}": len(machine.processors())}
-        added = {}
-        for name, value in values.items():
-            if name not in os.environ:
-                for place, text in places.items():
-                    value = value.replace(place, str(text))
-                added[name] = value
+        added = {name: value for name, value in values.items() if name not in os.environ}
+        for place, text in places.items():
+            added = {name: value.replace(place, str(text)) for name, value in added.items()}
         if locked and self.gpu_build and self.gpu_build.libraries:  # first, or those of another CUDA would be found
             folders = [str(self._packages / "nvidia" / name / "lib") for name in self.gpu_build.libraries]
             added[LIBRARY_PATH] = os.pathsep.join([*folders, *filter(None, [os.environ.get(LIBRARY_PATH)])])
@@ -276,13 +270,19 @@ class Environment:
 
     def check_files(self) -> None:
         """Raises RosettaError, which says what to do, where files of packages are gone or shorter than the packages say."""
-        noted = [file for package in distributions(path=[str(self._packages)]) for file in package.files or ()]
-        lost = [file for file in noted if file.size and not _is_whole(file.locate(), file.size)]
+        lost: list[str] = []
+        for package in distributions(path=[str(self._packages)]):
+            for noted in package.files or ():
+                file = Path(noted.locate())
+                # uv writes a package's own description anew, and Python compiles when it likes
+                varies = file.suffix == ".pyc" or file.parent.suffix == ".dist-info"
+                if noted.size and not varies and not (file.is_file() and file.stat().st_size >= noted.size):
+                    lost.append(os.path.relpath(file, self.venv))
         if lost:
-            first = os.path.relpath(lost[0].locate(), self.venv)
+            more = f" and {len(lost) - 1} more files" if len(lost) > 1 else ""
             raise RosettaError(
-                f"environment {self.title} has lost {first}{f' and {len(lost) - 1} more files' * (len(lost) > 1)} since it was "
-                f"made: run_all.py env {self._asked} --again makes it anew"
+                f"environment {self.title} has lost {lost[0]}{more} since it was made: "
+                f"run_all.py env {self._arguments} --again makes it anew"
             )
 
     def provision(self, log: Path, tell: Tell = lambda text: None, again: bool = False) -> None:
@@ -330,7 +330,6 @@ class Environment:
         steps |= {f"running {script.name}": [python, str(script)] for script in scripts}
         log.parent.mkdir(parents=True, exist_ok=True)
         log.write_text("", encoding="utf-8")
-        processes.kill_tree(None, self._cookie)  # what an earlier runner's installation may still be at
         self.stamp.unlink(missing_ok=True)
         for title, step in steps.items():
             if self._run(title, step, log, tell):
@@ -351,14 +350,11 @@ class Environment:
         self._run("compiling", [python, "-m", "compileall", "-q", "-j", "0", venv], log, tell)
         self.stamp.write_text(json.dumps({"fingerprint": self.fingerprint()}))
 
-    @property
-    def _cookie(self) -> str:
-        return f"install {self.folder}"
-
     def _run(self, title: str, step: list[str], log: Path, tell: Tell) -> int:
         """Run a step of an installation, append its output to the log, and tell how long it takes; its exit code."""
-        what, began = f"installing {self.title}: {title}", time.monotonic()
+        what, began, cookie = f"installing {self.title}: {title}", time.monotonic(), f"install {self.folder}"
         tell(what)
+        processes.kill_tree(None, cookie)  # what an earlier runner's installation may still be at
         without = (*processes.FOREIGN_VARIABLES, *(CPU_ONLY if self.build else ()))
         command = (processes.GUARD, str(self.folder), *step)
         with log.open("a", encoding="utf-8") as file:
@@ -366,7 +362,7 @@ class Environment:
             file.flush()
             # Not through a pipe: a build that outlives uv would hold its other end open
             options = {"without": without, "stdout": file, "stderr": subprocess.STDOUT}
-            with processes.start(*command, cookie=self._cookie, **options) as process:
+            with processes.start(*command, cookie=cookie, **options) as process:
                 while True:
                     try:
                         return process.wait(TELL_S)
@@ -396,13 +392,6 @@ def load(name: str, build: str | None = None) -> Environment:
 
 def names() -> list[str]:
     return sorted(path.parent.name for path in checkout.environments.glob("*/environment.toml"))
-
-
-def _is_whole(file: Path, size: int) -> bool:
-    """Whether a file of a package has its bytes. uv writes the package's own description anew; Python compiles when it likes."""
-    if file.suffix == ".pyc" or file.parent.suffix == ".dist-info":
-        return True
-    return file.is_file() and file.stat().st_size >= size
 
 
 def uv_error(log: str) -> str:
@@ -437,32 +426,23 @@ def find_python(version: str) -> Path | None:
     Looks in pyenv, then in conda's environments, then on PATH. Each candidate is run before it is believed:
     pyenv's shims on PATH exit with an error unless their version is active.
     """
-    for path in _candidates(version):
+    name, home = f"python{version}", Path(os.path.expanduser("~"))
+    pyenv = Path(os.environ.get("PYENV_ROOT") or home / ".pyenv")
+    candidates = sorted(pyenv.glob(f"versions/*/bin/{name}"), reverse=True)
+    # conda lists every environment that it has made in one file; the active one is in CONDA_PREFIX
+    listed, prefixes = home / ".conda" / "environments.txt", [os.environ.get("CONDA_PREFIX", "")]
+    if listed.is_file():
+        prefixes += listed.read_text(encoding="utf-8", errors="surrogateescape").split("\n")
+    candidates += [Path(prefix) / "bin" / name for prefix in prefixes if prefix.strip()]
+    candidates += [Path(folder) / name for folder in os.environ.get("PATH", "").split(os.pathsep)]
+    for path in filter(os.path.isfile, candidates):
         answer = processes.ask(path, "import sys; print('%d.%d' % sys.version_info[:2])", timeout_s=30)
         if answer and answer.returncode == 0 and answer.stdout.strip() == version:
             return path
     return None
 
 
-def _candidates(version: str) -> Iterator[Path]:
-    name, home = f"python{version}", Path(os.path.expanduser("~"))
-    pyenv = Path(os.environ.get("PYENV_ROOT") or home / ".pyenv")
-    yield from sorted(pyenv.glob(f"versions/*/bin/{name}"), reverse=True)
-    # conda lists every environment that it has made in one file; the active one is in CONDA_PREFIX
-    listed, prefixes = home / ".conda" / "environments.txt", [os.environ.get("CONDA_PREFIX", "")]
-    if listed.is_file():
-        prefixes += listed.read_text(encoding="utf-8", errors="surrogateescape").split("\n")
-    yield from (Path(prefix) / "bin" / name for prefix in prefixes if prefix.strip())
-    folders = os.environ.get("PATH", "").split(os.pathsep)
-    yield from (file for folder in folders if (file := Path(folder) / name).is_file())
-
-
 def _runs_on(code: str, capability: str) -> bool:
     """CUDA's rule: machine code runs on its capability and later ones of the same major number, PTX on all later ones."""
-    number, _, ptx = code.partition("+")
-    held, card = _numbers(number), _numbers(capability)
-    return held <= card and (bool(ptx) or held[0] == card[0])
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in version.split(".") if part.isdigit())
+    held, card = Version(code.removesuffix(PTX)), Version(capability)
+    return held <= card and (code.endswith(PTX) or held.major == card.major)

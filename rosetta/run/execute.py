@@ -28,7 +28,7 @@ from rosetta.plan import Plan
 from rosetta.records import Commit, Dataset, Gpu, Notebook, Point, Record, readable
 from rosetta.run.devices import Slot
 from rosetta.run.kernels import Kernels
-from rosetta.run.processes import Job, Outcome, ending, error_line, kill_tree, sockets, start
+from rosetta.run.processes import JOB, OUTCOME, Job, Outcome, ending, error_line, kill_tree, sockets, start, write
 from rosetta.run.telemetry import RunMeter
 
 PREFIX = "rosetta-"  # of a run's folder
@@ -83,15 +83,6 @@ class Run:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-@dataclass(frozen=True)
-class Ending:
-    """How a run's process ended. last_line: the last line that it printed."""
-
-    timed_out: bool
-    code: int
-    last_line: str
-
-
 class Payload(BaseModel):
     """What a notebook hands over (``common.record.emit``); ``metrics`` are those of the task's kind."""
 
@@ -130,15 +121,15 @@ def execute(plan: Plan, slot: Slot, kernels: Kernels, watch: Watcher, folder: Pa
         # Run
         watch(Progress("starting"))
         started, clock = time.monotonic(), time.time() - time.monotonic()
-        job = Job(from_root(plan.row.notebook), plan.injected, str(kernel.python), variables, slot.processors, clock)
-        job.write(run.folder)
-        ended, meter = run_process(run, plan, slot, watch)
+        job = Job(from_root(plan.row.notebook), plan.parameters, str(kernel.python), variables, slot.processors, clock)
+        write(job, run.folder / JOB)
+        outcome, meter = run_process(run, plan, slot, watch)
         # Collect
         record.metrics.wall_s = round(time.monotonic() - started, 3)
         record.telemetry = meter.fill(record.metrics)
         wrong, stopped_in = collect(run, plan, meter.marked_j, datetime.fromtimestamp(clock + started, UTC))
         # Judge
-        run.end(*judge(record, plan, ended, Outcome.read(run.folder), wrong, stopped_in))
+        run.end(*judge(record, plan, outcome, wrong, stopped_in))
         run.record = readable(record)
         return run
     except Exception as error:
@@ -172,7 +163,7 @@ def blank(plan: Plan, slot: Slot, kernels: Kernels) -> Record:
         threads=slot.threads,
         seed=plan.seed,
         key=plan.key(kernels.fingerprint(row, slot.machine.gpus), slot.machine.name),
-        params=plan.constants | plan.parameters,
+        params=plan.constants | plan.decisive,
         dataset=Dataset(synthetic=plan.synthetic),
         metrics=plan.kind.metrics(),
     )
@@ -180,18 +171,13 @@ def blank(plan: Plan, slot: Slot, kernels: Kernels) -> Record:
 
 def commit() -> Commit:
     """The commit that is checked out, and whether the code differs from it; what runs write is not looked at."""
-    asked = {
-        "id": ["rev-parse", "HEAD"],
-        "dirty": ["status", "--porcelain", "--untracked-files=no", "--", ".", ":!results", ":!results.md"],
-    }
+    head = [*checkout.git, "rev-parse", "HEAD"]
+    changes = [*checkout.git, "status", "--porcelain", "--untracked-files=no", "--", ".", ":!results", ":!results.md"]
     try:
-        said = {
-            name: subprocess.run([*checkout.git, *command], capture_output=True, text=True, check=True).stdout.strip()
-            for name, command in asked.items()
-        }
+        number, changed = (subprocess.check_output(command, stderr=subprocess.DEVNULL) for command in (head, changes))
     except (OSError, subprocess.CalledProcessError):
         return Commit()
-    return Commit(id=said["id"], dirty=bool(said["dirty"]))
+    return Commit(id=number.decode().strip(), dirty=bool(changed))
 
 
 def new_folder(parent: Path | None) -> Path:
@@ -210,8 +196,11 @@ def not_run(plan: Plan, slot: Slot, kernels: Kernels, status: str, error: str) -
     return Run(blank(plan, slot, kernels), new_folder(None)).end(status, error)
 
 
-def run_process(run: Run, plan: Plan, slot: Slot, watch: Watcher) -> tuple[Ending, RunMeter]:
-    """Start the process that executes the run's job, follow it to its end, and leave no process of it behind."""
+def run_process(run: Run, plan: Plan, slot: Slot, watch: Watcher) -> tuple[Outcome, RunMeter]:
+    """Start the process that executes the run's job, follow it to its end, and leave no process of it behind.
+
+    The outcome is as the process tells it, unless it was cut short.
+    """
     sockets(run.folder).mkdir(mode=0o700)
     timed_out, cookie, variables = False, str(run.folder.resolve()), {"PYDEVD_DISABLE_FILE_VALIDATION": "1"}
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
@@ -230,7 +219,14 @@ def run_process(run: Run, plan: Plan, slot: Slot, watch: Watcher) -> tuple[Endin
     finally:
         shutil.rmtree(sockets(run.folder), ignore_errors=True)
     output.join(timeout=5)
-    return Ending(timed_out, process.returncode, output.last_line), meter
+    if timed_out:
+        return Outcome("timeout", f"stopped after {plan.timeout_s:g} s, its limit (--timeout sets another)"), meter
+    try:
+        return Outcome(**json.loads((run.folder / OUTCOME).read_text())), meter
+    except (OSError, ValueError):  # it was killed, or its disk is full
+        said = portable(output.last_line)[:200] if process.returncode >= 0 else ""
+        why = f"the run's process ended: {ending(process.returncode)}{said and f' ({said})'}"
+        return Outcome("crashed", why), meter
 
 
 class Output(threading.Thread):
@@ -303,17 +299,11 @@ def collect(run: Run, plan: Plan, marked_j: float | None, launched: datetime) ->
 
 
 def judge(
-    record: Record, plan: Plan, ended: Ending, outcome: Outcome | None, wrong: str | None, stopped_in: str | None
+    record: Record, plan: Plan, outcome: Outcome, wrong: str | None, stopped_in: str | None
 ) -> tuple[str, str | None]:
-    """Status and error of a run. outcome: as its process has told it, if it could."""
-    if ended.timed_out:
-        return "timeout", f"stopped after {plan.timeout_s:g} s, its limit (--timeout sets another)"
-    if outcome is None:
-        said = f" ({portable(ended.last_line)[:200]})" if ended.last_line and ended.code >= 0 else ""  # not if killed
-        return "crashed", f"the run's process ended: {ending(ended.code)}{said}"
+    """Status and error of a run. wrong, stopped_in: as from ``collect``."""
     if outcome.status != "ok":
-        where = f" (in the cell {stopped_in})" if stopped_in else ""
-        return outcome.status, (outcome.error or "no message") + where
+        return outcome.status, f"{outcome.error} (in the cell {stopped_in})" if stopped_in else outcome.error
     if wrong:
         return "failed", wrong
     differing = [
@@ -349,46 +339,44 @@ class ExecutedNotebook:
     """What an executed notebook holds: its record output, seconds of each cell, where it stopped."""
 
     def __init__(self, file: Path):
-        cells = json.loads(file.read_text(encoding="utf-8"))["cells"]
-        self.cells = [cell for cell in cells if cell["cell_type"] == "code"]
+        notebook = json.loads(file.read_text(encoding="utf-8"))
+        self.is_whole = bool(notebook["metadata"].get("papermill", {}).get("end_time"))  # written to its end
+        self.cells: list[tuple[str | None, dict, dict]] = []  # role, what papermill says of it, the cell itself
+        for cell in notebook["cells"]:
+            if cell["cell_type"] == "code":
+                role = next(iter(cell["metadata"].get("tags", [])), None)
+                self.cells.append((role, cell["metadata"].get("papermill", {}), cell))
 
     def payload(self) -> Any:
         """What the notebook handed over as its record; None when it did not get that far."""
-        outputs = [output.get("data", {}) for cell in self.cells for output in cell["outputs"]]
+        outputs = [output.get("data", {}) for _, _, cell in self.cells for output in cell["outputs"]]
         return next((data[MIME] for data in reversed(outputs) if MIME in data), None)
 
     def seconds(self, fields: dict[str, str]) -> dict[str, float]:
         """Seconds of the cells, added up: fields maps roles to the names they are added up under."""
         sums: dict[str, float] = {}
-        for cell in self.cells:
-            field, duration = fields.get(_role(cell)), _papermill(cell, "duration")
-            if field and duration is not None:
-                sums[field] = round(sums.get(field, 0.0) + duration, 4)
+        for role, timed, _ in self.cells:
+            if role in fields and timed.get("duration") is not None:
+                sums[fields[role]] = round(sums.get(fields[role], 0.0) + timed["duration"], 4)
         return sums
 
     def began(self) -> datetime | None:
         """When the kernel took the first cell."""
-        times = [_papermill(cell, "start_time") for cell in self.cells]
+        times = [timed.get("start_time") for _, timed, _ in self.cells]
         return min((datetime.fromisoformat(time) for time in times if time), default=None)
 
     def stopped_in(self) -> str | None:
-        """The cell that raised, or that never got its reply because the kernel ended: its role, and the line if there is one."""
-        for cell in self.cells:
+        """The cell that raised, or that never got its reply because the kernel ended: its role, and the line if there is one.
+
+        None also where the run's process was cut short: it had not written all that it knew.
+        """
+        for role, timed, cell in self.cells if self.is_whole else ():
             replied = "shell.execute_reply" in cell["metadata"].get("execution", {})
-            if _papermill(cell, "start_time") and not replied or _papermill(cell, "exception"):
+            if timed.get("start_time") and not replied or timed.get("exception"):
                 errors = [output["traceback"] for output in cell["outputs"] if output["output_type"] == "error"]
                 line = PLACE.search(COLOUR.sub("", "\n".join(errors[0]))) if errors else None
-                return f"{_role(cell)}, line {line[1]}" if _role(cell) and line else _role(cell)
+                return f"{role}, line {line[1]}" if role and line else role
         return None
-
-
-def _role(cell: dict[str, Any]) -> str | None:
-    return next(iter(cell["metadata"].get("tags", [])), None)
-
-
-def _papermill(cell: dict[str, Any], field: str) -> Any:
-    """What papermill says of a cell."""
-    return cell["metadata"].get("papermill", {}).get(field)
 
 
 def make_portable(file: Path) -> None:

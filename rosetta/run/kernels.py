@@ -13,6 +13,7 @@ from rosetta.errors import RosettaError, Unavailable
 from rosetta.records import Gpu
 from rosetta.run import environments, processes
 from rosetta.run.environments import CPU, Environment, Tell
+from rosetta.run.processes import last_words
 from rosetta.where import assignments
 
 ALL = "all"
@@ -67,9 +68,10 @@ class Kernels:
     def has_build(self, row: Row, gpus: Sequence[Gpu]) -> bool:
         """Whether there is a build, or an interpreter of the user's, for a row on these GPUs."""
         try:
-            return self.interpreter(row.environment) is not None or bool(self.environment(row, gpus))
+            self.environment(row, gpus)
         except Unavailable:
-            return False
+            return self.interpreter(row.environment) is not None
+        return True
 
     def fingerprint(self, row: Row, gpus: Sequence[Gpu] = ()) -> str:
         """What stands for the content of a row's environment: that of its pins, or the interpreter that the user named."""
@@ -83,19 +85,19 @@ class Kernels:
 
     def state(self, row: Row, cards: Sequence[Gpu] = ()) -> str:
         """One word or line for ``list`` and ``doctor``, of a run on one of these cards."""
-        states = {card.name: self._state(row, [card]) for card in cards} or {"": self._state(row, [])}
-        different = len(set(states.values())) > 1
-        return "; ".join(f"{name}: {state}" for name, state in states.items()) if different else states.popitem()[1]
-
-    def _state(self, row: Row, gpus: Sequence[Gpu]) -> str:
         python = self.interpreter(row.environment)
         if python is not None:
             return f"given: {python}"
-        try:
-            loaded = self.environment(row, gpus)
-        except Unavailable as reason:
-            return str(reason)
-        return f"build {loaded.build}: {loaded.state()}" if loaded.build else loaded.state()
+        states = {}
+        for gpus in [[card] for card in cards] or [[]]:
+            try:
+                loaded = self.environment(row, gpus)
+                state = f"build {loaded.build}: {loaded.state()}" if loaded.build else loaded.state()
+            except Unavailable as reason:
+                state = str(reason)
+            states[gpus[0].name if gpus else ""] = state
+        different = len(set(states.values())) > 1
+        return "; ".join(f"{name}: {state}" for name, state in states.items()) if different else state
 
     def get(self, row: Row, log: Path, tell: Tell = lambda text: None, gpus: Sequence[Gpu] = ()) -> Kernel:
         """The kernel for a row that is to run on these GPUs; provisions the environment where it must, and tells how far it is.
@@ -153,7 +155,9 @@ def _check_interpreter(name: str, python: Path) -> None:
     if done is None:
         raise RosettaError(f"--python {name}: {python} gave no answer within {ANSWER_S} s: name another interpreter")
     if STARTED not in done.stdout:
-        raise RosettaError(f"--python {name}: {python} does not start as Python does: {_last(done.stderr)}")
+        raise RosettaError(
+            f"--python {name}: {python} does not start as Python does: {last_words(done.stderr, done.returncode)}"
+        )
     if done.returncode:
         raise RosettaError(
             f"--python {name}: {python} has no ipykernel: install it there ({python} -m pip install ipykernel)"
@@ -169,8 +173,5 @@ def _check_imports(python: Path, imports: tuple[str, ...], variables: tuple[tupl
     if done is None:
         raise Unavailable(f"the given interpreter did not finish importing {', '.join(imports)} within {IMPORT_S} s")
     if done.returncode:
-        raise Unavailable(f"the given interpreter cannot import {', '.join(imports)}: {_last(done.stderr)}")
-
-
-def _last(text: str) -> str:
-    return (text.strip().splitlines() or ["no message"])[-1][:300]
+        words = last_words(done.stderr, done.returncode)
+        raise Unavailable(f"the given interpreter cannot import {', '.join(imports)}: {words}")

@@ -38,6 +38,10 @@ def describe(devices: Sequence[Device] = ()) -> Machine:
     with eight GPUs of a model are the same machine to runs on one of them.
     """
     processor, cores = cpu(), len(processors())
+    try:
+        system = platform.freedesktop_os_release()["PRETTY_NAME"]
+    except (OSError, KeyError):
+        system = platform.platform(terse=True)
     models = Counter(device.gpu.name for device in devices)
     gpus = " ".join(f"{number}x {model}" if number > 1 else model for model, number in models.items())
     name = os.environ.get(NAME_VARIABLE) or gpus or f"{processor} {cores} cores"
@@ -46,25 +50,21 @@ def describe(devices: Sequence[Device] = ()) -> Machine:
         cpu=processor,
         cores=cores,
         memory=psutil.virtual_memory().total,
-        os=system(),
+        os=f"{system}, kernel {platform.release()}",
         gpus=[device.gpu for device in devices],
     )
 
 
 def cpu() -> str:
     """The processor's model name; with the numbers of family and model where it has none: a virtual machine says "AMD EPYC"."""
-    name = _cpuinfo("model name") or platform.processor() or platform.machine()
-    family, model = _cpuinfo("cpu family"), _cpuinfo("model")
+    name = cpuinfo("model name") or platform.processor() or platform.machine()
+    family, model = cpuinfo("cpu family"), cpuinfo("model")
     return name if re.search(r"\d", name) or not model else f"{name} (family {family}, model {model})"
 
 
-def vendor() -> str:
-    """Who made the processor, as Linux says it: "AuthenticAMD", "GenuineIntel"; empty where it does not."""
-    return _cpuinfo("vendor_id")
-
-
 @cache
-def _cpuinfo(field: str) -> str:
+def cpuinfo(field: str) -> str:
+    """What Linux says of the first processor: ``vendor_id`` is "AuthenticAMD" or "GenuineIntel"; empty where it does not."""
     try:
         line = re.search(rf"^{field}\s*:\s*(.+)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
     except OSError:
@@ -77,15 +77,6 @@ def processors() -> list[int]:
     if hasattr(os, "sched_getaffinity"):
         return sorted(os.sched_getaffinity(0))
     return list(range(os.cpu_count() or 1))
-
-
-def system() -> str:
-    """The operating system with its version, without the host's name."""
-    try:
-        pretty = platform.freedesktop_os_release()["PRETTY_NAME"]
-    except (OSError, KeyError):
-        pretty = platform.platform(terse=True)
-    return f"{pretty}, kernel {platform.release()}"
 
 
 @contextmanager
@@ -105,8 +96,8 @@ def nvml():
 def devices() -> list[Device]:
     """The NVIDIA GPUs that a child process would see and that answer, in order; none where there is no driver."""
     answering: list[Device] = []
-    with nvml() as there:
-        if not there:
+    with nvml() as available:
+        if not available:
             return answering
         driver, number = pynvml.nvmlSystemGetDriverVersion(), pynvml.nvmlSystemGetCudaDriverVersion()
         about = {"driver": driver, "cuda": f"{number // 1000}.{number % 1000 // 10}"}
@@ -175,7 +166,5 @@ class Cards(Strict):
 @cache
 def card_facts() -> dict[str, Card]:
     """What is known of NVIDIA's cards, by name; none where the file is not there, for a batch must not end for the want of it."""
-    return {
-        card.name: card
-        for card in files.load(Cards, checkout.environments / "cards.toml", missing=Cards(cards=[])).cards
-    }
+    file = checkout.environments / "cards.toml"
+    return {card.name: card for card in files.load(Cards, file, missing=Cards(cards=[])).cards}

@@ -18,12 +18,13 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import psutil
 
 from rosetta.paths import checkout, portable
 
+JOB, OUTCOME = "job.json", "outcome.json"  # in a run's folder
 GUARD = "rosetta.run.processes"  # the module that starts a command of others
 COOKIE = "ROSETTA_RUN"  # set for a process that is started, inherited by all that it starts: a run's folder, say
 # Of the runner's own environment: they must not leak into others
@@ -41,21 +42,20 @@ def start(
     cookie: str,
     without: Collection[str] = ("VIRTUAL_ENV",),
     variables: Mapping[str, str] | None = None,
-    seen: Iterable[psutil.Process] = (),
     **pipes: Any,
 ) -> Iterator[subprocess.Popen]:
     """Start a module of this project in a session of its own; the context's end kills it and all that it has started.
 
     cookie: marks all of its processes. without: variables of the user's shell that must not reach it. variables: on top of the
-    others. seen: processes that are killed, too. pipes: options of ``Popen``, such as where its output goes.
+    others. pipes: options of ``Popen``, such as where its output goes.
     """
-    env = {name: value for name, value in os.environ.items() if name not in without}
+    env = {name: value for name, value in os.environ.items() if name not in without} | dict(variables or {})
     reading, writing = os.pipe()  # not Popen's own, which ``communicate`` closes
     try:
         process = subprocess.Popen(
             [sys.executable, "-m", module, *arguments],
             cwd=checkout.root,
-            env={**env, **(variables or {}), COOKIE: cookie},
+            env=env | {COOKIE: cookie},
             stdin=reading,
             start_new_session=True,  # a terminal's Ctrl-C is for the runner, which ends this
             **pipes,
@@ -63,7 +63,7 @@ def start(
         try:
             yield process
         finally:  # also when the user interrupts
-            kill_tree(process.pid, cookie, seen)
+            kill_tree(process.pid, cookie)
             process.wait()
     finally:
         os.close(reading)
@@ -80,9 +80,8 @@ def ask(
     command = [str(python), "-c", code]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "encoding": "utf-8", "errors": "replace"}
     try:
-        with start(
-            GUARD, str(checkout.root), *command, cookie=uuid.uuid4().hex, variables=variables, **pipes
-        ) as process:
+        cookie = uuid.uuid4().hex
+        with start(GUARD, str(checkout.root), *command, cookie=cookie, variables=variables, **pipes) as process:
             out, errors = process.communicate(timeout=timeout_s)
     except subprocess.TimeoutExpired:
         return None
@@ -125,6 +124,7 @@ def tree(pid: int, itself: bool = False) -> list[psutil.Process]:
 
 
 def _with(cookie: str) -> Iterator[psutil.Process]:
+    """The processes that inherited a cookie."""
     for process in psutil.process_iter():
         with suppress(psutil.Error, OSError):  # not ours to look at, or gone
             if process.environ().get(COOKIE) == cookie:
@@ -159,28 +159,9 @@ def end_all() -> None:
     kill_tree(os.getpid(), os.environ[COOKIE])
 
 
-class Message:
-    """What runner and child tell each other: a JSON file in the run's folder."""
-
-    @classmethod
-    def _file(cls, folder: Path) -> Path:
-        return folder / f"{cls.__name__.lower()}.json"
-
-    @classmethod
-    def read(cls, folder: Path) -> Self | None:
-        """None where it was not written, or not whole."""
-        try:
-            return cls(**json.loads(cls._file(folder).read_text()))
-        except (OSError, ValueError):
-            return None
-
-    def write(self, folder: Path) -> None:
-        self._file(folder).write_text(json.dumps(asdict(self)))
-
-
 @dataclass(frozen=True)
-class Job(Message):
-    """What a run's process is told. Nothing else decides what the notebook gets."""
+class Job:
+    """What a run's process is told, by a file of the run's folder. Nothing else decides what the notebook gets."""
 
     notebook: str  # from the repository's root where it lies below it
     parameters: dict[str, Any]  # that papermill puts into the notebook
@@ -192,11 +173,15 @@ class Job(Message):
 
 
 @dataclass(frozen=True)
-class Outcome(Message):
-    """What a run's process answers."""
+class Outcome:
+    """What a run's process answers, by another file."""
 
     status: str  # "ok", "failed" (an exception) or "crashed" (the kernel died)
     error: str | None = None
+
+
+def write(message: Job | Outcome, file: Path) -> None:
+    file.write_text(json.dumps(asdict(message)))
 
 
 def sockets(folder: Path) -> Path:
@@ -208,6 +193,12 @@ def error_line(name: str, text: object) -> str:
     """An exception as one line of a length that a table can show."""
     line = (str(text).strip() or "no message").splitlines()[0]
     return portable(f"{name[:LONGEST_ERROR]}: {line[:LONGEST_ERROR]}{'…' if len(line) > LONGEST_ERROR else ''}")
+
+
+def last_words(text: str, code: int) -> str:
+    """The last line of what a process has printed, or its exit code where it has printed nothing."""
+    lines = text.strip().splitlines()
+    return lines[-1][:300] if lines else f"exit code {code}, and no message"
 
 
 def ending(code: int | None) -> str:

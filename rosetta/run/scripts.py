@@ -13,6 +13,7 @@ from rosetta.paths import checkout, from_root
 from rosetta.plan import Plan
 from rosetta.run.devices import Slot
 from rosetta.run.kernels import Kernels
+from rosetta.run.processes import last_words
 
 Edit = tuple[str, str, str]  # role of a cell, what stands there, what is to stand there
 # Below it WHAT/FRAMEWORK.py, and WHAT/TASK/FRAMEWORK.py where a program names something of its task
@@ -97,7 +98,7 @@ def edited(code: dict[str, str], edits: Iterable[Edit]) -> dict[str, str]:
 def write(planned: Plan, code: dict[str, str], file: Path, kernels: Kernels, slot: Slot) -> Script:
     """Make a script of cells, to run on a slot, with the plan's parameters put where papermill puts them."""
     kernel = kernels.get(planned.row, file.with_suffix(".install.log"), gpus=slot.machine.gpus)
-    parameters = "\n".join(f"{name} = {value!r}" for name, value in planned.injected.items())
+    parameters = "\n".join(f"{name} = {value!r}" for name, value in planned.parameters.items())
     first, *others = code.values()
     file.write_text("\n\n".join([first, parameters, *others]) + "\n", encoding="utf-8")
     return Script(file, kernel.python, kernel.variables | planned.variables, planned.row.notebook.parent)
@@ -118,9 +119,3 @@ def run(
     if done.returncode:
         raise RosettaError(f"{title} failed: {last_words(done.stderr or done.stdout, done.returncode)}")
     return done.stdout
-
-
-def last_words(errors: str, code: int) -> str:
-    """The last line of what a process said on standard error."""
-    lines = errors.strip().splitlines()
-    return lines[-1][:300] if lines else f"exit code {code}, and no message"

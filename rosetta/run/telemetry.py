@@ -36,9 +36,9 @@ class GpuMeter:
         self.before = pynvml.nvmlDeviceGetMemoryInfo(self.handle).used
         self.peak_memory: int | None = None  # bytes above what others use
         self.energy_j = 0.0
-        counter_j, power_w = self._counter_j(), self._power_w()
+        self._last = self._look()
+        _, counter_j, power_w = self._last
         self.source = "counter" if counter_j is not None else "power" if power_w is not None else None
-        self._last = time.monotonic(), counter_j, power_w
         self.powers: list[float] = []
         self.used: list[float] = []
         self.clocks: list[float] = []
@@ -47,13 +47,13 @@ class GpuMeter:
     def sample(self) -> None:
         grown = pynvml.nvmlDeviceGetMemoryInfo(self.handle).used - self.before
         self.peak_memory = max(grown, self.peak_memory or 0)
-        now, counter_j, power_w = time.monotonic(), self._counter_j(), self._power_w()
         before, counter_before, power_before = self._last
+        self._last = self._look()
+        now, counter_j, power_w = self._last
         if self.source == "counter":
             self.energy_j += counter_j - counter_before
         elif self.source == "power":  # the mean of two readings over the time between them
             self.energy_j += (power_w + power_before) / 2 * (now - before)
-        self._last = now, counter_j, power_w
         utilisation = _supported(lambda: pynvml.nvmlDeviceGetUtilizationRates(self.handle).gpu / 100)
         clock = _supported(lambda: pynvml.nvmlDeviceGetClockInfo(self.handle, pynvml.NVML_CLOCK_SM))
         for values, value in ((self.powers, power_w), (self.used, utilisation), (self.clocks, clock)):
@@ -62,12 +62,11 @@ class GpuMeter:
         reasons = _supported(lambda: pynvml.nvmlDeviceGetCurrentClocksThrottleReasons(self.handle)) or 0
         self.throttled |= {name for name, bit in THROTTLING.items() if reasons & bit}
 
-    def _counter_j(self) -> float | None:
-        """The energy counter of Volta and newer, in joules."""
-        return _supported(lambda: pynvml.nvmlDeviceGetTotalEnergyConsumption(self.handle) / 1000)
-
-    def _power_w(self) -> float | None:
-        return _supported(lambda: pynvml.nvmlDeviceGetPowerUsage(self.handle) / 1000)
+    def _look(self) -> tuple[float, float | None, float | None]:
+        """The clock in seconds, the energy counter of Volta and newer in joules, and the power in watts."""
+        counter_j = _supported(lambda: pynvml.nvmlDeviceGetTotalEnergyConsumption(self.handle) / 1000)
+        power_w = _supported(lambda: pynvml.nvmlDeviceGetPowerUsage(self.handle) / 1000)
+        return time.monotonic(), counter_j, power_w
 
 
 class RunMeter:

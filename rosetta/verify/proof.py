@@ -172,18 +172,20 @@ class Bench:
 
     def prober(self, row: Row, reference: Reference) -> Prober:
         """Runs the row's notebook with the parameters that it is called with, and reads what it saves."""
-        task, synthetic = reference.task, {"SYNTHETIC": True} if reference.synthetic else {}
+        task = reference.task
 
         def probe(parameters: dict) -> Outputs:
             with self.workers.share() as slot, TemporaryDirectory(prefix="rosetta-") as folder:
-                changed = row.parameters | parameters | {"SAVE_TO": folder}
+                changed = row.parameters | parameters
                 plan = Plan(
                     row=row,
                     kind_name=task.kind_name,
                     preset=PRESET,
-                    parameters=changed | synthetic,
+                    parameters=changed,
                     constants={name: changed.get(name, value) for name, value in task.constants().items()},
                     dataset=task.data,
+                    synthetic=reference.synthetic,
+                    save_to=folder,
                     timeout_s=TIMEOUT_S,
                 )
                 run = execute(plan, slot, self.kernels, watch=lambda progress: None)
