@@ -104,7 +104,7 @@ def page(standin, task: str = "toy_train") -> str:
 
 @pytest.fixture(scope="module")
 def verified(tmp_path_factory):
-    """One call for all kinds: (what it printed, the checkout, the findings of each row by level)."""
+    """One call for all kinds: (what it printed, the checkout)."""
     with pytest.MonkeyPatch.context() as patch:
         standin = Inside(tmp_path_factory.mktemp("toys") / "checkout", patch)
         standin.catalog("".join(standin.entry(wrong(place)) for place in range(len(MISTAKES))))
@@ -113,15 +113,12 @@ def verified(tmp_path_factory):
             toys.notebook(standin.root, task, old, new, framework=wrong(place))
         done = call(standin)
         assert done.returncode == 1, done.stderr
-        yield (
-            done,
-            standin,
-            {
-                (task, name): {finding["level"]: finding for finding in row["findings"]}
-                for task in toys.TOYS
-                for name, row in rows(standin, task).items()
-            },
-        )
+        yield done, standin
+
+
+def findings(standin, task: str, name: str = "numpy") -> dict[int, dict]:
+    """What was found of a row, by level."""
+    return {finding["level"]: finding for finding in rows(standin, task)[name]["findings"]}
 
 
 @pytest.fixture
@@ -136,10 +133,9 @@ def checkout(inside):
 
 @pytest.mark.parametrize("task", toys.TOYS)
 def test_notebook_that_is_right_passes(verified, task):
-    done, standin, findings = verified
-    assert all(finding["passed"] for finding in findings[task, "numpy"].values()), findings[task, "numpy"]
-    levels = PROOFS[task.removeprefix("toy_")].LEVELS
-    assert set(findings[task, "numpy"]) == set(levels)
+    done, standin = verified
+    found, levels = findings(standin, task), PROOFS[task.removeprefix("toy_")].LEVELS
+    assert found.keys() == levels.keys() and all(finding["passed"] for finding in found.values()), found
     count = 1 + sum(name == task for name, *_ in MISTAKES)
     assert f"**1 of {count} rows pass all {len(levels)} levels**" in page(standin, task)
     assert f"{task}/numpy: ok" in done.stdout and "| NumPy (SYNTHETIC data) |" in page(standin, task)
@@ -150,8 +146,8 @@ def test_notebook_that_is_right_passes(verified, task):
 @pytest.mark.parametrize("place", range(len(MISTAKES)), ids=lambda place: f"{MISTAKES[place][0]}-{MISTAKES[place][1]}")
 def test_mistake_fails_its_level(verified, place):
     task, level, *_, expected = MISTAKES[place]
-    finding = verified[2][task, wrong(place)][level]
-    assert not finding["passed"], verified[2][task, wrong(place)]
+    finding = findings(verified[1], task, wrong(place))[level]
+    assert not finding["passed"]
     reason = re.sub(r": ([\d.e+]+|inf), allowed", ": x, allowed", finding["reason"])
     assert re.sub(r"\d\.\d{4}(?= in)|(?<=instead of )\d\.\d{4}", "x", reason) == expected
 
@@ -167,10 +163,10 @@ def test_rows_that_fail_are_named_and_the_others_kept(checkout):
     assert call(checkout, "toy_train/numpy").returncode == 0
     done = call(checkout, *FAULTS)
     assert done.returncode == 1
-    found = rows(checkout)
-    assert all(finding["passed"] for finding in found["numpy"]["findings"])
+    assert all(finding["passed"] for finding in findings(checkout, "toy_train").values())
     for fault, (*_, reasons) in FAULTS.items():
-        failed = {each["level"]: each["reason"] for each in found[fault]["findings"] if not each["passed"]}
+        found = findings(checkout, "toy_train", fault).items()
+        failed = {level: finding["reason"] for level, finding in found if not finding["passed"]}
         assert failed.keys() == reasons.keys(), failed
         assert all(failed[level].startswith(reason) for level, reason in reasons.items()), failed
     assert "## Failed, skipped or stale" in page(checkout) and "**1 of 5 rows" in page(checkout)
@@ -188,8 +184,9 @@ def test_looser_tolerance_is_used_and_shown(checkout):
     looser = 'boasts = { looser.probability = { tolerance = 0.9, reason = "sees the world on its side" } }\n'
     file.write_text(file.read_text() + looser)
     call(checkout, "boasts")
-    (finding,) = (each for each in rows(checkout)["boasts"]["findings"] if each["level"] == 3)
-    assert finding["tolerances"]["probability"] == 0.9 and "sees the world on its side" in page(checkout)
+    assert findings(checkout, "toy_train", "boasts")[3]["tolerances"][
+        "probability"
+    ] == 0.9 and "sees the world on its side" in page(checkout)
     file.write_text(file.read_text().replace("looser.probability", "looser.probabilty"))
     done = call(checkout, "boasts")
     assert done.returncode == 2 and "probabilty; did you mean probability?" in one_line(done.stderr)
@@ -255,7 +252,7 @@ def test_crossload_tells_rows_that_disagree(checkout):
         (
             ["toy_train/numpy", "toy_train/wrong0", "--test-size", "20000"],
             "crossload",
-            "N_TEST is 20000, but there are only",
+            "N_TEST is 20000, but there are",
         ),
     ],
 )
@@ -321,7 +318,7 @@ def test_zoo(inside, said, reason):
     assert SAID in file.read_text()
     file.write_text(file.read_text().replace(SAID, said))
     done = call(inside, "toy_speed/numpy")
-    (third,) = (each for each in rows(inside, "toy_speed")["numpy"]["findings"] if each["level"] == 3)
+    third = findings(inside, "toy_speed")[3]
     assert (done.returncode, third["reason"]) == (int(reason is not None), reason)
     if reason is None:
         assert third["measured"]["output of narrow of the zoo"] < 1e-6

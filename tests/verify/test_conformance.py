@@ -12,7 +12,7 @@ import sys
 import pytest
 
 from common.data import pictures
-from rosetta import catalog
+from rosetta import catalog, files
 from rosetta.paths import checkout
 from rosetta.site import build
 from rosetta.verify import conformance
@@ -106,7 +106,7 @@ def test_row_that_has_changed_is_stale_on_every_page(tmp_path, task):
     report = conformance.read(checkout.results, task)
     changed, rows = report.rows[0], len(report.rows)
     changed.digest = "0" * 64
-    conformance.write(report, tmp_path, task)
+    files.write(conformance.file_of(task, tmp_path), report)
     text = conformance.page(KNOWN, task, tmp_path)
     assert f"**{rows - 1} of {rows} rows pass" in text and " | stale | stale |" in text
     assert f"| stale | the row has changed since it was verified on {changed.verified:%Y-%m-%d}" in text
