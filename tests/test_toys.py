@@ -84,18 +84,6 @@ def test_listed(toy):
     }
 
 
-@pytest.mark.parametrize(
-    "arguments, message",
-    [
-        ((NEW, "--task", "toy_speed"), f"unknown framework {NEW}; there are: numpy"),
-        (("toy_trian/numpy",), "unknown task toy_trian; did you mean toy_train?"),
-    ],
-)
-def test_name_that_is_not_clear_is_one_line(toy, arguments, message):
-    done = toy.call("run", *arguments, "--out", str(toy.out), own_python=False)
-    assert done.returncode == 2 and one_line(done.stderr).startswith(f"run_all.py: {message}")
-
-
 def test_tasks_run_one_after_the_other_and_the_fastest_row_first(toy, ran):
     started = re.findall(r"^\[\d/6\] (\S+): starting", ran.stdout, re.MULTILINE)
     assert sorted(started) == sorted(ROWS) and f"{len(ROWS)} of {len(ROWS)} runs ok" in ran.stdout

@@ -114,8 +114,10 @@ class Setting:
 
     def of_one_network(self, proof: ModuleType) -> Reference:
         """The reference of the rows. Raises RosettaError where their flavours compute different things from the same weights."""
-        first_of = {row.facts.flavour: row for row in reversed(self.rows)}
-        first, *others = sorted(first_of.values(), key=self.rows.index)
+        first_of = {}
+        for row in self.rows:
+            first_of.setdefault(row.facts.flavour, row)
+        first, *others = first_of.values()
         for row in others:
             if not proof.same_network(*(self.references[one.task, one.facts.flavour] for one in (first, row))):
                 ways = " and ".join(f"{one.name} ({one.facts.flavour})" for one in (first, row))

@@ -194,7 +194,7 @@ def _steps(reference: Reference) -> tuple[Weights, list[float]]:
     return reference.network.train(reference.start, [(x, y)] * STEPS, reference.task.constants())
 
 
-# ---- The levels
+# ---- The levels. Losses are numbers, one an epoch, and there is an accuracy: else the run has failed (``Train.trouble``)
 
 
 def initial(fresh: dict, bound, tolerances: dict) -> Finding:
@@ -214,26 +214,22 @@ def initial(fresh: dict, bound, tolerances: dict) -> Finding:
     return judge.finding
 
 
-def forward(mine, reference, labels, accuracy: float | None, tolerances: dict) -> Finding:
+def forward(mine, reference, labels, accuracy: float, tolerances: dict) -> Finding:
     """Level 3: the notebook's test probabilities are the reference's with the same weights, and its accuracy is theirs."""
     judge = Judge(3, tolerances)
     _same_probabilities(judge, mine, reference)
     if judge.finding.passed:
         hits = float((np.argmax(mine, axis=1) == labels).mean())
-        difference = abs(hits - (accuracy or 0.0))
-        judge.at_most("accuracy", difference, "the accuracy is not that of the probabilities", 0.5 / len(labels))
+        judge.at_most(
+            "accuracy", abs(hits - accuracy), "the accuracy is not that of the probabilities", 0.5 / len(labels)
+        )
     return judge.finding
 
 
 def training(mine: dict, losses: list, start: dict, reference: dict, expected: list, tolerances: dict) -> Finding:
     """Level 4: after a few steps from the same start, the losses and every tensor are the reference's."""
-    judge = Judge(4, tolerances)
-    losses = np.array(losses, float)  # None becomes NaN
-    if losses.shape != (len(expected),):
-        judge.fail(f"{len(losses)} steps instead of {len(expected)}")
-        return judge.finding
-    judge.at_most("loss", np.abs(losses - expected).max(), "the losses differ")
-    changes = []
+    judge, changes = Judge(4, tolerances), []
+    judge.at_most("loss", np.abs(np.subtract(losses, expected)).max(), "the losses differ")
     for name, wanted in reference.items():
         difference = np.linalg.norm(mine[name] - wanted)
         judge.at_most("weights", difference / np.linalg.norm(wanted), f"{name} differs")
@@ -250,16 +246,11 @@ def dropout(losses: list, expected, mine, reference, tolerances: dict) -> Findin
 
     losses: of many steps on the same examples at a learning rate of 0; expected: the reference's, with random masks.
     """
-    judge = Judge(5, tolerances)
-    losses = np.array(losses, float)  # None becomes NaN
-    if len(losses) < 2:
-        judge.fail(f"only {len(losses)} steps")
-        return judge.finding
+    judge, losses = Judge(5, tolerances), np.array(losses)
     spread, wanted = losses.std(ddof=1), expected.std(ddof=1)
     shift = abs(losses.mean() - expected.mean()) / (wanted * np.sqrt(1 / len(losses) + 1 / len(expected)))
     # the logarithm of a standard deviation from n normal numbers has a standard error of 1 / sqrt(2 n)
-    log_ratio = abs(np.log(max(spread, 1e-12) / wanted)) if np.isfinite(spread) else np.nan
-    scatter = log_ratio / np.sqrt(0.5 / len(losses) + 0.5 / len(expected))
+    scatter = abs(np.log(max(spread, 1e-12) / wanted)) / np.sqrt(0.5 / len(losses) + 0.5 / len(expected))
     if np.ptp(losses) < tolerances["loss"] < wanted:
         judge.fail("the losses are all the same: is dropout off in training?")
     judge.at_most("mean", shift, f"mean loss {losses.mean():.4f} instead of {expected.mean():.4f}, in sigmas")
@@ -274,43 +265,35 @@ def order(losses: list, weights: Weights, reference: Reference, tolerances: dict
     What an order leads to cannot be known, but what orders lead to is like what the reference finds for orders that it draws
     itself: the mean of the losses, and how far each matrix moves. The weights are not those of the examples in their own order.
     """
-    judge = Judge(5, tolerances)
-    losses = np.array(losses, float)  # None becomes NaN
-    if len(losses) != EPOCHS:
-        judge.fail(f"{len(losses)} epochs instead of {EPOCHS}")
-        return judge.finding
-    (_, unshuffled), others = reference.once(_orders)
-    mine, changes, means = _change(weights, reference), [change for _, change in others], [loss for loss, _ in others]
-    mean = f"mean loss {losses.mean():.4f} instead of {np.mean(means):.4f}, in sigmas"
-    judge.at_most("mean", _sigmas(losses.mean(), means), mean)
+    judge, (unshuffled, *drawn) = Judge(5, tolerances), reference.once(_orders)
+    mine, loss = _change(weights, reference), np.mean(losses)
+    means, changes = [mean for mean, _ in drawn], [change for _, change in drawn]
+    mean = f"mean loss {loss:.4f} instead of {np.mean(means):.4f}, in sigmas"
+    judge.at_most("mean", _sigmas(loss, means), mean)
     for name, change in mine.items():
         size, sizes = np.linalg.norm(change), [np.linalg.norm(other[name]) for other in changes]
         steps = f"all steps move {name} by {size:.4f} instead of {np.mean(sizes):.4f}, in sigmas"
         judge.at_most("steps", _sigmas(size, sizes), steps)
-    typical = np.median([_apart(change, unshuffled) for change in changes])
-    apart = _apart(mine, unshuffled)
-    nearness = typical / apart if apart else np.inf
+    apart, *others = (_apart(change, unshuffled[1]) for change in (mine, *changes))
+    nearness = np.median(others) / apart if apart else np.inf
     judge.at_most("order", nearness, "the examples come in their own order: so many times nearer to it than by chance")
     return judge.finding
 
 
-def _orders(reference: Reference) -> tuple[tuple[float, Weights], list[tuple[float, Weights]]]:
-    """What training on the examples in their own order leads to, and in orders drawn anew in every epoch.
+def _orders(reference: Reference) -> list[tuple[float, Weights]]:
+    """What training leads to on the examples in their own order, and then in orders drawn anew in every epoch.
 
     Each the mean loss of all epochs, and the change of each matrix as a vector.
     """
     x, y, _, _ = reference.data(EXAMPLES, n_test=1)
-
-    def run(orders: list[np.ndarray]) -> tuple[float, Weights]:
-        starts = range(0, EXAMPLES, BATCH_OF_EXAMPLES)
-        parts = [order[first : first + BATCH_OF_EXAMPLES] for order in orders for first in starts]
+    rng, cuts, results = np.random.RandomState(6), range(BATCH_OF_EXAMPLES, EXAMPLES, BATCH_OF_EXAMPLES), []
+    drawn = [[rng.permutation(EXAMPLES) for _ in range(EPOCHS)] for _ in range(ORDERS)]
+    for orders in ([np.arange(EXAMPLES)] * EPOCHS, *drawn):
+        parts = [part for order in orders for part in np.split(order, cuts)]
         batches = [(x[part], y[part]) for part in parts]
         weights, losses = reference.network.train(reference.start, batches, reference.task.constants())
-        return float(np.average(losses, weights=list(map(len, parts)))), _change(weights, reference)
-
-    rng = np.random.RandomState(6)
-    unshuffled = [np.arange(EXAMPLES)] * EPOCHS
-    return run(unshuffled), [run([rng.permutation(EXAMPLES) for _ in range(EPOCHS)]) for _ in range(ORDERS)]
+        results.append((float(np.average(losses, weights=list(map(len, parts)))), _change(weights, reference)))
+    return results
 
 
 def _change(weights: Weights, reference: Reference) -> Weights:
@@ -376,14 +359,11 @@ def _forward(outputs: Outputs, reference: Reference, limits: dict) -> str | None
 
 def _training(failing: Finding, outputs: Outputs, reference: Reference, limits: dict) -> str:
     losses, (_, expected), (start, _) = outputs.record.metrics.loss, reference.once(_steps), reference.once(_first_step)
-    begins = bool(losses) and losses[0] is not None and abs(losses[0] - expected[0]) <= limits["loss"]
     numbers = _compared(losses, expected, limits["loss"])
     if all(np.array_equal(outputs.weights[name], array) for name, array in start.items()):
-        if begins:
+        if abs(losses[0] - expected[0]) <= limits["loss"]:
             return f"{numbers}; the weights are those of the start: does the optimizer take a step?"
         return f"no batch came out of {BATCH} images at batch {BATCHSIZE}: is the short batch dropped?"
-    if len(losses) != STEPS or None in losses:
-        return numbers
 
     def replays() -> Iterator[Replay]:
         for name in reference.mistakes.TRAINING:
@@ -398,9 +378,8 @@ def _training(failing: Finding, outputs: Outputs, reference: Reference, limits: 
 
 
 def _compared(losses: list, expected: list, tolerance: float) -> str:
-    rows = [" ".join("none" if loss is None else f"{loss:#.4g}" for loss in row) for row in (losses, expected)]
-    same = [loss is not None and abs(loss - wanted) <= tolerance for loss, wanted in zip(losses, expected)]
-    n = [*same, False].index(False)
+    rows = [" ".join(f"{loss:#.4g}" for loss in row) for row in (losses, expected)]
+    n = [*(abs(loss - wanted) <= tolerance for loss, wanted in zip(losses, expected)), False].index(False)
     agree = "none agrees" if n == 0 else "the first agrees" if n == 1 else f"the first {n} agree"
     return f"losses {rows[0]}, reference {rows[1]}; {agree}"
 

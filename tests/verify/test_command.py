@@ -18,51 +18,39 @@ from tests import toys
 from tests.inside import Inside
 from tests.standin import StandIn, one_line
 
-# task, level that must fail, a text of the notebook's code, the mistake in its place, why it fails: x for its figure
+# task, level that must fail, a text of the notebook's code, the mistake in its place, how the reason begins
 MISTAKES = [
     (
-        *("toy_train", 1, '{"fc.weight": weight', '{"weight": weight'),
-        "there is no tensor weight in this network; it has fc.weight, fc.bias",
-    ),
-    (
-        *("toy_train", 2, "rng.uniform(-0.5, 0.5", "rng.uniform(-0.9, 0.9"),
-        "fc.weight is not uniform within its bound, by its bound: x, allowed 1e-05",
-    ),
-    (
-        *("toy_train", 3, "probabilities(x_test)", "probabilities(x_test[:, ::-1])"),
-        "test probabilities differ: x, allowed 0.0001",
-    ),
-    ("toy_train", 4, "LR * (d.T @ x)", "LR * (d.T @ x + 0.05 * weight)", "the losses differ: x, allowed 0.0001"),
-    (
-        *("toy_train", 5, "BATCHSIZE, SEED, epoch", "BATCHSIZE"),
-        "the examples come in their own order: so many times nearer to it than by chance: x, allowed 2",
+        "toy_train",
+        1,
+        '{"fc.weight": weight',
+        '{"weight": weight',
+        "there is no tensor weight in this network; it has fc.w",
     ),
     (
         "toy_train",
-        5,
-        "losses = [len(y) * step(x, y) for",
-        "losses = [len(y) * (step(x, y) if len(y) == 8 or N_TRAIN != 20 else 0) for",
-        "mean loss x instead of x, in sigmas: x, allowed 5",
+        2,
+        "uniform(-0.5, 0.5",
+        "uniform(-0.9, 0.9",
+        "fc.weight is not uniform within its bound, by its bound: ",
     ),
+    ("toy_train", 3, "probabilities(x_test)", "probabilities(x_test[:, ::-1])", "test probabilities differ: "),
+    ("toy_train", 4, "LR * (d.T @ x)", "LR * (d.T @ x + 0.05 * weight)", "the losses differ: "),
+    ("toy_train", 5, "BATCHSIZE, SEED, epoch", "BATCHSIZE", "the examples come in their own order: "),
+    ("toy_train", 5, "* step(x, y)", "* (step(x, y) if len(y) == 8 or N_TRAIN != 20 else 0)", "mean loss "),
+    ("toy_infer", 1, "weight, bias = load_weights", "load_weights", "fc.weight is not what INITIAL_WEIGHTS holds: "),
+    ("toy_infer", 3, "@ weight.T + bias", "@ weight.T - bias", "the outputs differ: "),
     (
-        *("toy_infer", 1, "weight, bias = load_weights", "load_weights"),
-        "fc.weight is not what INITIAL_WEIGHTS holds: x, allowed 1e-06",
+        "toy_speed",
+        1,
+        "weights, multiply_adds",
+        "weights, 2 * multiply_adds",
+        "narrow: 96 multiply-adds instead of 48: ",
     ),
-    ("toy_infer", 3, "@ weight.T + bias", "@ weight.T - bias", "the outputs differ: x, allowed 0.0001"),
-    (
-        *("toy_speed", 1, "lambda: weights, multiply_adds", "lambda: weights, 2 * multiply_adds"),
-        "narrow: 96 multiply-adds instead of 48: x, allowed 0",
-    ),
-    (
-        *("toy_speed", 3, "x = np.maximum(x @ weight.T, 0)", "x = np.maximum(x @ weight.T, 0.1)"),
-        "narrow: the outputs differ: x, allowed 0.0001",
-    ),
-    (
-        *("toy_speed", 4, "np.float32(LR) * gradient", "np.float32(LR) * 2 * gradient"),
-        "narrow: the last losses differ: x, allowed 0.0001",
-    ),
-    ("toy_entries", 1, 'answers["largest"]', 'answers["smallest"]', "no answer for largest: x, allowed 0"),
-    ("toy_entries", 2, "x.mean(axis=1)", "x.mean(axis=0)[:2]", "mean of rows differs: x, allowed 1e-05"),
+    ("toy_speed", 3, "maximum(x @ weight.T, 0)", "maximum(x @ weight.T, 0.1)", "narrow: the outputs differ: "),
+    ("toy_speed", 4, "np.float32(LR) * grad", "np.float32(LR) * 2 * grad", "narrow: the last losses differ: "),
+    ("toy_entries", 1, 'answers["largest"]', 'answers["smallest"]', "no answer for largest: 1, allowed 0"),
+    ("toy_entries", 2, "x.mean(axis=1)", "x.mean(axis=0)[:2]", "mean of rows differs: "),
     ("toy_entries", 2, "x.dtype.name", '"float32"', "name is float32 instead of float64"),
 ]
 # What becomes of toy_train otherwise: a text of its code, what is put there, and why each level fails
@@ -147,9 +135,7 @@ def test_notebook_that_is_right_passes(verified, task):
 def test_mistake_fails_its_level(verified, place):
     task, level, *_, expected = MISTAKES[place]
     finding = findings(verified[1], task, wrong(place))[level]
-    assert not finding["passed"]
-    reason = re.sub(r": ([\d.e+]+|inf), allowed", ": x, allowed", finding["reason"])
-    assert re.sub(r"\d\.\d{4}(?= in)|(?<=instead of )\d\.\d{4}", "x", reason) == expected
+    assert not finding["passed"] and finding["reason"].startswith(expected)
 
 
 def test_every_kind_has_a_proof():
