@@ -142,7 +142,7 @@ class Setting:
     def keep(self, task: str, result: Conformance | Crossing) -> None:
         """Put what was found of a row, or of rows together, into the task's report."""
         self.reports[task].add(result)
-        files.write(conformance.file_of(task, self.results), self.reports[task])
+        files.write(conformance.file_of(self.results, task), self.reports[task])
 
     def page(self, task: str) -> str:
         """Writes a task's page anew; where it lies, for the user."""
@@ -152,7 +152,7 @@ class Setting:
 
 def log_of(results: Path, row: Row) -> Path:
     """What a row's runs print, kept below the results while a proof that failed asks for it: a run's own folder goes with the run."""
-    return conformance.file_of(row.task, results, f".{row.stem}.log")
+    return conformance.file_of(results, row.task, f".{row.stem}.log")
 
 
 def some(proven: dict[str, Conformance], most: int, chance: random.Random) -> list[str]:

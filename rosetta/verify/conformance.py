@@ -19,7 +19,7 @@ from rosetta.run.processes import error_line
 from rosetta.tasks import Task
 from rosetta.verify import entries, infer, speed, train
 from rosetta.verify.infer import Agreement
-from rosetta.verify.proof import UNITS, Crossing, Finding, Outputs, Prober, Reference, causes, level_names
+from rosetta.verify.proof import UNITS, Crossing, Finding, Prober, Reference, causes, level_names
 from rosetta.verify.speed import in_zoo, output_of
 from rosetta.verify.train import Matrix
 
@@ -28,9 +28,9 @@ from rosetta.verify.train import Matrix
 # - PROOF, LEVELS (number -> name), COLUMNS (level -> the quantities that pages show), TOLERANCES (quantity -> the largest difference
 #   allowed) and Reference (made of a task, a flavour, and whether data is synthetic);
 # - judge(row, probe, reference, gpu): the findings, and what the first run left;
-# - where mistakes can be named, diagnose(findings, what the runs left, reference, row): failed level -> sentence;
-# - where rows can exchange weights, cross(rows, reference, bench, note, changed), which returns a model with ``passed`` and
-#   ``section(titles)``, and same_network(one, other): whether two references compute the same from the same weights.
+# - where mistakes can be named, diagnose(findings, what the first run left, reference, row): failed level -> sentence;
+# - where rows can exchange weights, cross(rows, reference, bench, note, changed), which returns a ``Crossing``, and
+#   same_network(one, other): whether two references compute the same from the same weights.
 PROOFS: dict[str, ModuleType] = {"train": train, "infer": infer, "speed": speed, "entries": entries}
 SCHEMA = 2
 FROM_RECORD = {"task", "framework", "variant", "commit", "machine", "device", "versions"}  # of the first run
@@ -85,17 +85,11 @@ class Report(Strict):
 def verify(row: Row, probe: Prober, reference: Reference, digest: str, gpu: bool) -> Conformance:
     """Run a row's probes and judge them. Whatever the notebook does is a finding, never an exception."""
     started, proof = datetime.now(UTC), PROOFS[reference.task.kind_name]
-    left: list[Outputs] = []
-
-    def keeping(parameters: dict) -> Outputs:
-        left.append(probe(parameters))
-        return left[-1]
-
-    findings, outputs = proof.judge(row, keeping, reference, gpu)
+    findings, outputs = proof.judge(row, probe, reference, gpu)
     diagnosis, failing = {}, [finding.level for finding in findings if not finding.passed]
     if failing and hasattr(proof, "diagnose"):
         try:
-            diagnosis = proof.diagnose(findings, left, reference, row)
+            diagnosis = proof.diagnose(findings, outputs, reference, row)
         except Exception as error:  # a notebook may leave numbers that nobody has thought of: the proof counts
             diagnosis = {failing[0]: f"no diagnosis: {error_line(type(error).__name__, error)}"}
     return Conformance(
@@ -118,10 +112,10 @@ def digest(row: Row, task: Task, kernels: Kernels, gpus: Sequence[Gpu], syntheti
 
 def read(results: Path, task: str) -> Report:
     """The report of a task below a results folder; an empty one where there is none yet."""
-    return files.load(Report, file_of(task, results), missing=Report())
+    return files.load(Report, file_of(results, task), missing=Report())
 
 
-def file_of(task: str, results: Path, suffix: str = ".json") -> Path:
+def file_of(results: Path, task: str, suffix: str = ".json") -> Path:
     """Where the report of a task lies, or another file of it."""
     return results / "conformance" / f"{task}{suffix}"
 
@@ -150,7 +144,7 @@ Column = tuple[int, str | None]  # level, quantity
 
 def write_page(catalog: Catalog, task: str, results: Path, kernels: Kernels | None = None) -> Path:
     """Write the page of a task below the results folder; returns its path. kernels: those of the environments by default."""
-    target = file_of(task, results, ".md")
+    target = file_of(results, task, ".md")
     files.write_atomically(target, page(catalog, task, results, kernels))
     return target
 
@@ -178,8 +172,9 @@ def page(catalog: Catalog, task: str, results: Path, kernels: Kernels | None = N
 
 
 def tabled(kind: str, shown: list[Line]) -> tuple[list[Column], list[str], list[list[str]]]:
-    """The columns, their headings, and the cells of each row: what the levels found: "ok", a figure (with an asterisk where the tolerance is
-    looser), or "FAILED"; "stale" where the row has changed since.
+    """The columns, their headings, and the cells of each row.
+
+    A cell is "ok", a figure (with an asterisk where the tolerance is looser), or "FAILED"; "stale" where the row has changed since.
 
     A column is a quantity of a level, or a level without. A quantity that no row has is left out where the level has others:
     which there are depends on what is random in a task.
@@ -272,12 +267,11 @@ def _networks(shown: list[Line]) -> list[str]:
     """
     start, lines = output_of(""), []  # of rows: the differences of their outputs by network, and what they may be
     for row, line in shown:
-        found = {} if line.stale else {name: one for one in line.findings for name in one.measured}
-        outputs = {
-            name.removeprefix(start): one.measured[name] for name, one in found.items() if name.startswith(start)
-        }
-        if outputs:
-            lines.append((row, outputs, found["output"].tolerances["output"]))
+        for finding in [] if line.stale else line.findings:
+            measured = finding.measured.items()
+            outputs = {name.removeprefix(start): value for name, value in measured if name.startswith(start)}
+            if outputs:
+                lines.append((row, outputs, finding.tolerances["output"]))
     if not lines:
         return []
     body, reasons, of_zoo = [], [], []

@@ -107,9 +107,8 @@ def _difference(mine: np.ndarray, wanted: np.ndarray) -> float:
 # ---- Diagnosis: known mistakes are replayed in float32, on the first batch
 
 
-def diagnose(findings: list[Finding], left: list[Outputs], reference: Reference, row: Row) -> dict[int, str]:
-    """What is known of the failed levels: level -> sentence. left: what the run of the row has left."""
-    outputs = left[0]
+def diagnose(findings: list[Finding], outputs: Outputs, reference: Reference, row: Row) -> dict[int, str]:
+    """What is known of the failed levels: level -> sentence. outputs: what the run of the row has left."""
     if outputs.weights is None:
         return {}
     if not findings[0].passed:

@@ -334,7 +334,8 @@ class Crossing(Strict):
     """How rows agree, pair by pair. None: that run failed.
 
     others[i][j]: of how many examples row j says something else than row i, ties aside. ties[i]: for how many of row i's examples
-    two answers are as good.
+    two answers are as good. A kind adds ``passed``, ``cells()`` (the figures of each row, as text) and ``explained()`` (a heading, and
+    what the figures mean).
     """
 
     made: datetime

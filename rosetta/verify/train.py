@@ -320,9 +320,9 @@ def _same_probabilities(judge: Judge, mine, reference) -> None:
 LOOKED_AT, REPLAYED = 100, 16  # of the test: of the first so many those that are off most
 
 
-def diagnose(findings: list[Finding], left: list[Outputs], reference: Reference, row: Row) -> dict[int, str]:
-    """What is known of the failed levels: level -> sentence. left: what the runs of the row have left."""
-    failing, outputs = {finding.level: finding for finding in findings if not finding.passed}, left[0]
+def diagnose(findings: list[Finding], outputs: Outputs, reference: Reference, row: Row) -> dict[int, str]:
+    """What is known of the failed levels: level -> sentence. outputs: what ``trained`` has left."""
+    failing = {finding.level: finding for finding in findings if not finding.passed}
     limits, level, said = tolerances(TOLERANCES, reference.task, row), min(failing, default=0), None
     if outputs.weights is None:
         said = spoken_of(outputs.error or "", reference.mistakes, BATCH)

@@ -70,7 +70,7 @@ def trained(reference, *mistakes) -> tuple[dict[int, Finding], dict[int, str]]:
     """What the first probe's levels find, and the diagnosis. mistakes: what ``edited`` takes, by role."""
     cells = edited(*mistakes)
     findings, left = train.trained(lambda parameters: run(cells, parameters), reference, TOLERANCES, SMALL)
-    return {each.level: each for each in findings}, train.diagnose(findings, [left], reference, ROW)
+    return {each.level: each for each in findings}, train.diagnose(findings, left, reference, ROW)
 
 
 def test_the_reference_itself_has_no_diagnosis(reference):

@@ -33,7 +33,7 @@ def run(reference, feed=lambda x: x, predict=RIGHT.probabilities, network=RIGHT,
     params = {"N_TRAIN": BATCH, "N_TEST": SMALL.n_test, "BATCHSIZE": BATCHSIZE}
     left = Outputs(SimpleNamespace(params=params, metrics=metrics), weights, outputs)
     findings, _ = train.trained(lambda parameters: left, reference, TOLERANCES, SMALL)
-    return {each.level: each for each in findings}, train.diagnose(findings, [left], reference, ROW)
+    return {each.level: each for each in findings}, train.diagnose(findings, left, reference, ROW)
 
 
 def ordered(*places):

@@ -64,7 +64,7 @@ def findings(request, tmp_path_factory) -> dict[Case, tuple[list[Finding], dict[
         found, outputs = _judged(PLANTED[task][mistake], mutant, probe, reference, size)
         if outputs.skipped:
             return case, outputs.error
-        return case, (found, PROOFS[reference.task.kind_name].diagnose(found, [outputs], reference, mutant))
+        return case, (found, PROOFS[reference.task.kind_name].diagnose(found, outputs, reference, mutant))
 
     return dict(bench.workers.each(judge, cases))
 
