@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+import traceback
 from contextlib import redirect_stderr, redirect_stdout
 from datetime import UTC, datetime
 from functools import cache
@@ -96,6 +97,7 @@ def run_here(run: execute.Run, plan: Plan, slot: Slot, watch: execute.Watcher) -
                 cell.metadata["execution"] = {"shell.execute_reply": ""}
             except Exception as error:
                 outcome = Outcome("failed", error_line(type(error).__name__, error))
+                run.log.write_text(traceback.format_exc())
             took = {"start_time": began.isoformat(), "duration": time.perf_counter() - seconds + 0.001}
             cell.metadata["papermill"] = took | ({"exception": True} if outcome.error else {})
             if outcome.error:

@@ -3,7 +3,6 @@
 import os
 import random
 
-from rosetta import identity
 from rosetta.catalog import Row
 from rosetta.paths import checkout
 from rosetta.plan import Plan
@@ -11,7 +10,6 @@ from rosetta.run import environments
 from rosetta.run.kernels import Kernels
 from rosetta.tasks import Task
 from rosetta.verify import conformance
-from rosetta.verify.conformance import PROOFS
 
 DRAWN = 3  # of the rows that have not changed
 FEW = 2  # of a newcomer, each in another environment
@@ -26,8 +24,7 @@ def changed(rows: list[Row], tasks: dict[str, Task]) -> list[Row]:
         }
 
     def digest(row: Row) -> str:
-        task, environment = tasks[row.task], kernels.fingerprint(row)
-        return identity.proof(row, task, PROOFS[task.kind_name].PROOF, environment, synthetic=False, gpu=False)
+        return conformance.digest(row, tasks[row.task], kernels, gpus=(), synthetic=False)
 
     unchanged = [row for row in rows if (row.task, row.name, digest(row)) in proven]
     drawn = random.Random(int(os.environ["ROSETTA_SEED"])).sample(unchanged, min(DRAWN, len(unchanged)))

@@ -84,18 +84,6 @@ def test_listed(toy):
     }
 
 
-@pytest.mark.parametrize(
-    "arguments, message",
-    [
-        ((NEW, "--task", "toy_speed"), f"unknown framework {NEW}; there are: numpy"),
-        (("toy_trian/numpy",), "unknown task toy_trian; did you mean toy_train?"),
-    ],
-)
-def test_name_that_is_not_clear_is_one_line(toy, arguments, message):
-    done = toy.call("run", *arguments, "--out", str(toy.out), own_python=False)
-    assert done.returncode == 2 and one_line(done.stderr).startswith(f"run_all.py: {message}")
-
-
 def test_tasks_run_one_after_the_other_and_the_fastest_row_first(toy, ran):
     started = re.findall(r"^\[\d/6\] (\S+): starting", ran.stdout, re.MULTILINE)
     assert sorted(started) == sorted(ROWS) and f"{len(ROWS)} of {len(ROWS)} runs ok" in ran.stdout
@@ -155,51 +143,35 @@ def test_estimated_by_what_it_took(toy, ran):
     assert abs(int(estimate) - before) <= 1
 
 
-def test_verified(toy):
-    """Rows of two kinds and frameworks by one command; each kind's proof has tests of its own."""
-    rows = ["toy_entries/numpy", f"toy_infer/{NEW}"]
-    done = toy.call("verify", *rows, "--out", str(toy.out))
-    assert done.returncode == 0 and "2 of 2 rows pass all levels" in done.stdout, done.stdout
-    for row in rows:
-        task, _, name = row.partition("/")
-        page = (toy.out / "conformance" / f"{task}.md").read_text()
-        assert TITLES[name] in page
-
-
-def test_crossloaded(toy):
-    done = toy.call(
-        "crossload", "--task", "toy_train", "--train-size", "64", "--test-size", "50", "--out", str(toy.out)
-    )
+@pytest.mark.parametrize(
+    "task, options, lines, heading, begins, cells",
+    [
+        (
+            "toy_train",
+            ("--train-size", "64", "--test-size", "50"),
+            [f"{trained} -> {by}: 20 of 50" for trained in (NEW, "numpy") for by in (NEW, "numpy")],
+            "Cross-loading",
+            "Each line has the weights that one framework trained (2 epochs of 64 examples). A figure says how many of 50 test ",
+            "20 | 20 | 0 | 0",
+        ),
+        (
+            "toy_infer",
+            ("--set", "N_INPUTS=20"),
+            [f"{NEW}: 20 inputs", "numpy: 20 inputs"],
+            "The same outputs",
+            "All rows have the same weights, and compute 20 inputs, which all frameworks share. Allowed is ",
+            "0e+00 | 0e+00 | 0 | 0",
+        ),
+    ],
+)
+def test_crossloaded(toy, task, options, lines, heading, begins, cells):
+    done = toy.call("crossload", "--task", task, *options, "--out", str(toy.out))
     assert done.returncode == 0, done.stdout + done.stderr
-    *lines, last = done.stdout.splitlines()
-    pairs = [(trained, by) for trained in ("another", "numpy") for by in ("another", "numpy")]
-    assert sorted(lines) == sorted(f"{trained} -> {by}: 20 of 50" for trained, by in pairs)
-    assert last == f"all agree; {toy.out}/conformance/toy_train.md"
-    section = (toy.out / "conformance" / "toy_train.md").read_text().partition("## Cross-loading\n\n")[2]
-    assert section.startswith(
-        "Each line has the weights that one framework trained (2 epochs of 64 examples). A figure says how many of 50 test "
-        "examples a framework classifies rightly with them. *In another class* counts examples that some framework puts elsewhere "
-        "than the one that trained the weights. *Ties* are examples whose two likeliest classes differ by less than 0.0001: they "
-        "are not counted. "
-        "All agree. test-machine, "
-    )
-    assert sorted(section.splitlines()[-2:]) == ["| NumPy | 20 | 20 | 0 | 0 |", "| another | 20 | 20 | 0 | 0 |"]
-
-
-def test_outputs_compared(toy):
-    done = toy.call("crossload", "--task", "toy_infer", "--set", "N_INPUTS=20", "--out", str(toy.out))
-    assert done.returncode == 0, done.stdout + done.stderr
-    *lines, last = done.stdout.splitlines()
-    assert sorted(lines) == ["another: 20 inputs", "numpy: 20 inputs"]
-    assert last == f"all agree; {toy.out}/conformance/toy_infer.md"
-    section = (toy.out / "conformance" / "toy_infer.md").read_text().partition("## The same outputs\n\n")[2]
-    assert section.startswith(
-        "All rows have the same weights, and compute 20 inputs, which all frameworks share. Allowed is "
-    )
-    assert sorted(section.splitlines()[-2:]) == [
-        "| NumPy | 0e+00 | 0e+00 | 0 | 0 |",
-        "| another | 0e+00 | 0e+00 | 0 | 0 |",
-    ]
+    *told, last = done.stdout.splitlines()
+    assert sorted(told) == lines and last == f"all agree; {toy.out}/conformance/{task}.md"
+    section = (toy.out / "conformance" / f"{task}.md").read_text().partition(f"## {heading}\n\n")[2]
+    assert section.startswith(begins) and ": they are not counted. All agree. test-machine, " in section
+    assert sorted(section.splitlines()[-2:]) == [f"| {title} | {cells} |" for title in ("NumPy", NEW)]
 
 
 def test_on_the_site(toy, ran, tmp_path):
@@ -244,33 +216,14 @@ def test_new_framework_is_checked_to_its_first_mistake_and_its_cost_is_written(t
     A folder of what the runs left stays where there is a mistake and a run, and is told."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     row, task = f"toy_train/{NEW}", toy.root / "notebooks" / "toy_train" / "task.toml"
-    mistakes = [
-        (
-            toy.root / "catalog.toml",
-            "example.org",
-            "example.com",
-            f"contract  FAILED  catalog.toml: frameworks.{NEW}.homepage",
-        ),
-        (
-            toy.root / "catalog.toml",
-            "released = 0",
-            "released = 2020",
-            f"contract  FAILED  catalog.toml: frameworks.{NEW}.rel",
-        ),
-        (
-            toy.root / "environments" / NEW / "environment.toml",
-            NEW,
-            "numpy",
-            "does not say what a GPU is to numpy: give",
-        ),
-        (
-            toy.path(NEW, "toy_train"),
-            "2.0 for",
-            "step(x, y) for",
-            "verify    FAILED  level 4 (training): ",
-        ),
-    ]
+    entry, recipe = toy.root / "catalog.toml", toy.root / "environments" / NEW / "environment.toml"
     notebook = toy.path(NEW, "toy_train")
+    mistakes = [
+        (entry, "example.org", "example.com", f"contract  FAILED  catalog.toml: frameworks.{NEW}.homepage"),
+        (entry, "released = 0", "released = 2020", f"contract  FAILED  catalog.toml: frameworks.{NEW}.rel"),
+        (recipe, NEW, "numpy", "does not say what a GPU is to numpy: give"),
+        (notebook, "2.0 for", "step(x, y) for", "verify    FAILED  level 4 (training): "),
+    ]
     notebook.write_text(notebook.read_text().replace("step(x, y) for", "2.0 for"))
     for file, before, after, said in mistakes:
         done = toy.call("check", row)

@@ -29,7 +29,7 @@ from rosetta.tasks import UNTIMED, Cost, Task
 from rosetta.terminal import Console
 from rosetta.verify import command
 from rosetta.verify.conformance import PROOFS
-from rosetta.verify.proof import causes
+from rosetta.verify.proof import causes, level_names
 from rosetta.where import Where
 
 CORES = 2  # that costs are for
@@ -151,10 +151,10 @@ class _Row:
         if found.skipped:
             raise RosettaError(found.skipped)
         levels = PROOFS[self.task.kind_name].LEVELS
-        for cause in causes(found.findings):
-            said = [found.diagnosis[level] for level in cause.levels if level in found.diagnosis]
-            log = command.log_of(self.where.out, self.row)
-            raise RosettaError("; ".join([cause.line(levels), *said]) + (f" (log: {log})" if log.is_file() else ""))
+        for reason, failing in causes(found.findings).items():
+            said, log = found.known_of(failing), command.log_of(self.where.out, self.row)
+            told = "; ".join([f"{level_names(failing, levels)}: {reason}", *said])
+            raise RosettaError(told + (f" (log: {log})" if log.is_file() else ""))
         told = f"levels {', '.join(str(finding.level) for finding in found.findings)} pass"
         if self.doubt:
             raise RosettaError(f"{told}, but in the run before {self.doubt}")

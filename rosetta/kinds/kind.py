@@ -160,8 +160,7 @@ class Kind(ABC):
     details: ClassVar[tuple[Quantity, ...]]  # behind the main ones
     charts: ClassVar[tuple[Dots | Curves, ...]] = ()
     figures: ClassVar[str] = ""  # what the figures mean, Markdown
-    # Whether there is a training step to take apart; then ``parts(metrics)`` has the seconds of each part of a run's start
-    trains: ClassVar[bool] = False
+    trains: ClassVar[bool] = False  # whether there is a training step to take apart
     # What a run does again and again, so that it can be timed: "epochs", "passes" or "repeats". Then ``steps(constants)`` counts
     # those of one, and ``short(constants, steps, turns)`` has the parameters of a run of fewer
     turns: ClassVar[str | None] = None

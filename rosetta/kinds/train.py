@@ -67,10 +67,7 @@ class Train(Kind):
     trains, turns = True, "epochs"
     phases = "forward", "backward", "step"
     free = frozenset({"SEED", "TARGET_ACCURACY"})
-    main = (
-        ACCURACY,
-        Quantity("train", lambda m: m.train_s, SECONDS, better="less", spread=True),
-    )
+    main = (ACCURACY, Quantity("train", lambda m: m.train_s, SECONDS, better="less", spread=True))
     details = (
         Quantity(
             "to target",
@@ -152,17 +149,6 @@ class Train(Kind):
         """Parameters of a run of so few steps an epoch that hardly tests: to measure by."""
         return {"EPOCHS": turns, "N_TRAIN": steps * constants[BATCH], "N_TEST": 10}
 
-    def parts(self, metrics: TrainMetrics) -> dict[str, float]:
-        """Seconds of what happens until a run's second step is done; its epochs are single steps."""
-        return {
-            "start": metrics.start_s,
-            "import": metrics.setup_s,
-            "data": metrics.data_s,
-            "build": metrics.build_s,
-            "first step": metrics.epoch_s[0],
-            "second step": metrics.epoch_s[1],
-        }
-
     def verdict(self, quantity: Quantity, runs, constants: dict[str, Any], guessing: float) -> Verdict | None:
         """An accuracy means something once a run has seen as many examples as the task's training set has.
 
@@ -182,8 +168,12 @@ class Train(Kind):
         return Verdict("learns" if learns else "guesses", learns)
 
     def complete(self, metrics: TrainMetrics, params: dict[str, Any], marked_j: float | None) -> None:
-        n_train, epochs = params["N_TRAIN"], metrics.epoch_s
-        metrics.target_s = _time_to(params.get("TARGET_ACCURACY"), metrics)
+        n_train, epochs, target = params["N_TRAIN"], metrics.epoch_s, params.get("TARGET_ACCURACY")
+        metrics.target_s = None
+        for number, accuracy in enumerate(metrics.epoch_accuracy, start=1):
+            if target is not None and accuracy is not None and accuracy >= target:
+                metrics.target_s = round(sum(epochs[:number]), 4)
+                break
         if not epochs:
             return
         metrics.train_s = round(sum(epochs), 4)
@@ -208,11 +198,3 @@ class Train(Kind):
                     "log.epoch is to be called once at the end of each",
                 )
         return None
-
-
-def _time_to(target: float | None, metrics: TrainMetrics) -> float | None:
-    """Seconds of training until a test after an epoch has first reached the accuracy; None where none has."""
-    for number, accuracy in enumerate(metrics.epoch_accuracy, start=1):
-        if target is not None and accuracy is not None and accuracy >= target:
-            return round(sum(metrics.epoch_s[:number]), 4)
-    return None

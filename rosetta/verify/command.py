@@ -2,27 +2,24 @@
 
 import os
 import random
-from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from pydantic import BaseModel
-from rich.table import Table
 from rich.text import Text
 
-from rosetta import catalog, data, identity, plan
+from rosetta import catalog, data, files, plan
 from rosetta.catalog import Row
 from rosetta.errors import RosettaError
+from rosetta.figures import Cell, Heading, Table
 from rosetta.paths import checkout, portable
 from rosetta.run import devices
-from rosetta.run.kernels import Kernel, Kernels, chosen
+from rosetta.run.kernels import chosen
 from rosetta.run.workers import Workers
 from rosetta.terminal import Console
 from rosetta.verify import conformance
 from rosetta.verify.conformance import PROOFS, Conformance
-from rosetta.verify.proof import Bench, Reference, causes, tolerances
+from rosetta.verify.proof import Bench, Crossing, Reference, causes, level_names, tolerances
 from rosetta.where import Where, about
 
 DRAWN_S = 600  # of proofs that unchanged rows are drawn for; the first one drawn may take longer
@@ -46,7 +43,7 @@ def verify(where: Where, every: bool = False, drawn: int = 0) -> int:
     written = ""
     for key, task in setting.tasks.items():
         if lines := [(row, verified[row.full_name]) for row in due if row.task == key]:
-            setting.console.print(_table(task.kind_name, lines))
+            setting.console.table(_table(task.kind_name, lines))
             written += f"; {setting.page(key)}"
     passed, since = len(kept) + sum(line.passed for line in verified.values()), ""
     if kept:
@@ -102,27 +99,25 @@ class Setting:
             task, flavour = self.tasks[row.task], row.facts.flavour
             proof = PROOFS[task.kind_name]
             tolerances(proof.TOLERANCES, task, row)  # what is wrong there is said before anything runs
-            environment = kernels.fingerprint(row, gpus)
-            self.digests[row.full_name] = identity.proof(
-                row, task, proof.PROOF, environment, where.synthetic, bool(gpus)
-            )
+            self.digests[row.full_name] = conformance.digest(row, task, kernels, gpus, where.synthetic)
             self.references[row.task, flavour] = proof.Reference(task, flavour, where.synthetic)
 
     def verify(self, row: Row) -> tuple[Row, Conformance]:
         """Prove a row. What its runs print stays in its log if a level fails."""
         reference, log = self.references[row.task, row.facts.flavour], log_of(self.results, row)
-        bench = replace(self.bench, kernels=LoggingKernels(self.bench.kernels, log))
-        line = conformance.verify(
-            row, bench.prober(row, reference), reference, self.digests[row.full_name], self.on_gpu
-        )
-        if not line.failed:
+        log.unlink(missing_ok=True)
+        probe = self.bench.prober(row, reference, log)
+        line = conformance.verify(row, probe, reference, self.digests[row.full_name], self.on_gpu)
+        if all(finding.passed for finding in line.findings):
             log.unlink(missing_ok=True)
         return row, line
 
     def of_one_network(self, proof: ModuleType) -> Reference:
         """The reference of the rows. Raises RosettaError where their flavours compute different things from the same weights."""
-        first_of = {row.facts.flavour: row for row in reversed(self.rows)}
-        first, *others = sorted(first_of.values(), key=self.rows.index)
+        first_of = {}
+        for row in self.rows:
+            first_of.setdefault(row.facts.flavour, row)
+        first, *others = first_of.values()
         for row in others:
             if not proof.same_network(*(self.references[one.task, one.facts.flavour] for one in (first, row))):
                 ways = " and ".join(f"{one.name} ({one.facts.flavour})" for one in (first, row))
@@ -144,10 +139,10 @@ class Setting:
             self.console.say(f"drawn with seed {seed}: {', '.join(again)}")
         return {name: line for name, line in kept.items() if name not in again}
 
-    def keep(self, task: str, result: Conformance | BaseModel) -> None:
+    def keep(self, task: str, result: Conformance | Crossing) -> None:
         """Put what was found of a row, or of rows together, into the task's report."""
         self.reports[task].add(result)
-        conformance.write(self.reports[task], self.results, task)
+        files.write(conformance.file_of(self.results, task), self.reports[task])
 
     def page(self, task: str) -> str:
         """Writes a task's page anew; where it lies, for the user."""
@@ -155,26 +150,9 @@ class Setting:
         return portable(str(file)) + about(self.results)
 
 
-class LoggingKernels(Kernels):
-    """Kernels whose runs all write to one log, which outlives them. Without it, where it cannot be written."""
-
-    def __init__(self, kernels: Kernels, log: Path):
-        super().__init__(kernels.interpreters, kernels.builds)
-        self.log = log
-        with suppress(OSError):
-            log.unlink(missing_ok=True)
-
-    def get(self, row: Row, log: Path, *arguments, **options) -> Kernel:
-        with suppress(OSError):
-            self.log.parent.mkdir(parents=True, exist_ok=True)
-            self.log.touch()
-            log.symlink_to(self.log.absolute())
-        return super().get(row, log, *arguments, **options)
-
-
 def log_of(results: Path, row: Row) -> Path:
     """What a row's runs print, kept below the results while a proof that failed asks for it: a run's own folder goes with the run."""
-    return results / "conformance" / f"{row.task}.{row.stem}.log"
+    return conformance.file_of(results, row.task, f".{row.stem}.log")
 
 
 def some(proven: dict[str, Conformance], most: int, chance: random.Random) -> list[str]:
@@ -192,7 +170,8 @@ def _line(head: str, line: Conformance, kind: str, log: Path) -> Text:
         return Text(f"{head}skipped: {line.skipped}", "yellow")
     if line.passed:
         return Text(f"{head}ok  ({line.seconds:.0f} s)")
-    texts = [f"{head}FAILED {'; '.join(cause.line(PROOFS[kind].LEVELS) for cause in causes(line.findings))}"]
+    reasons = [f"{level_names(levels, PROOFS[kind].LEVELS)}: {why}" for why, levels in causes(line.findings).items()]
+    texts = [f"{head}FAILED {'; '.join(reasons)}"]
     texts += [f"    level {level}: {said}" for level, said in line.diagnosis.items()]
     texts += [f"    log: {portable(str(log))}"] if log.is_file() else []
     return Text("\n".join(texts), "red")
@@ -201,11 +180,9 @@ def _line(head: str, line: Conformance, kind: str, log: Path) -> Text:
 def _table(kind: str, lines: list[conformance.Line]) -> Table:
     """Level by row, with the largest measured differences."""
     _, headings, body = conformance.tabled(kind, lines)
-    table = Table(box=None, pad_edge=False)
-    table.add_column("row", no_wrap=True)
-    for heading in headings:
-        table.add_column(heading, justify="right")
+    rows = []
     for (row, line), cells in zip(lines, body):
-        style = "yellow" if line.skipped else "green" if line.passed else "red"
-        table.add_row(Text(row.name), *(Text(cell.replace("\\", "").replace("**", ""), style) for cell in cells))
-    return table
+        badge = None if line.skipped else "good" if line.passed else "bad"
+        texts = [cell.replace("\\", "").replace("**", "") for cell in cells]
+        rows.append([Cell(row.name), *(Cell(text, badge=badge) for text in texts)])
+    return Table([Heading("row"), *map(Heading, headings)], rows)

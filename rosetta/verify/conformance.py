@@ -1,5 +1,6 @@
 """One row through all levels of its kind; the file that keeps what was found, ``results/conformance/<task>.json``; and its page."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from types import ModuleType
@@ -12,13 +13,13 @@ from rosetta.catalog import Catalog, Row
 from rosetta.files import Strict
 from rosetta.markdown import escape, link, table
 from rosetta.paths import checkout
-from rosetta.records import Commit, Machine, Named
+from rosetta.records import Commit, Gpu, Machine, Named
 from rosetta.run.kernels import Kernels
 from rosetta.run.processes import error_line
 from rosetta.tasks import Task
 from rosetta.verify import entries, infer, speed, train
 from rosetta.verify.infer import Agreement
-from rosetta.verify.proof import UNITS, Cause, Finding, Outputs, Prober, Reference, causes
+from rosetta.verify.proof import UNITS, Crossing, Finding, Prober, Reference, causes, level_names
 from rosetta.verify.speed import in_zoo, output_of
 from rosetta.verify.train import Matrix
 
@@ -27,9 +28,9 @@ from rosetta.verify.train import Matrix
 # - PROOF, LEVELS (number -> name), COLUMNS (level -> the quantities that pages show), TOLERANCES (quantity -> the largest difference
 #   allowed) and Reference (made of a task, a flavour, and whether data is synthetic);
 # - judge(row, probe, reference, gpu): the findings, and what the first run left;
-# - where mistakes can be named, diagnose(findings, what the runs left, reference, row): failed level -> sentence;
-# - where rows can exchange weights, cross(rows, reference, bench, note, changed), which returns a model with ``passed`` and
-#   ``section(titles)``, and same_network(one, other): whether two references compute the same from the same weights.
+# - where mistakes can be named, diagnose(findings, what the first run left, reference, row): failed level -> sentence;
+# - where rows can exchange weights, cross(rows, reference, bench, note, changed), which returns a ``Crossing``, and
+#   same_network(one, other): whether two references compute the same from the same weights.
 PROOFS: dict[str, ModuleType] = {"train": train, "infer": infer, "speed": speed, "entries": entries}
 SCHEMA = 2
 FROM_RECORD = {"task", "framework", "variant", "commit", "machine", "device", "versions"}  # of the first run
@@ -55,12 +56,12 @@ class Conformance(Named, Strict):
     stale: bool = Field(False, exclude=True)  # whether the row has changed since then
 
     @property
-    def failed(self) -> list[Finding]:
-        return [finding for finding in self.findings if not finding.passed]
-
-    @property
     def passed(self) -> bool:
-        return bool(self.findings) and not self.failed and not self.stale
+        return bool(self.findings) and all(finding.passed for finding in self.findings) and not self.stale
+
+    def known_of(self, levels: list[int]) -> list[str]:
+        """The diagnoses of these levels."""
+        return [self.diagnosis[level] for level in levels if level in self.diagnosis]
 
 
 class Report(Strict):
@@ -71,34 +72,25 @@ class Report(Strict):
     matrix: Matrix | None = None
     agreements: list[Agreement] = []  # one for each way of the user to give inputs
 
-    def add(self, new: Conformance | Matrix | Agreement) -> None:
+    def add(self, new: Conformance | Crossing) -> None:
         """Keep what was found, in the place of what was there: of the row, of the task, of the way to give inputs."""
-        match new:
-            case Conformance():
-                self.rows = [old for old in self.rows if old.name != new.name] + [new]
-            case Matrix():
-                self.matrix = new
-            case Agreement():
-                self.agreements = [old for old in self.agreements if old.own != new.own] + [new]
+        if isinstance(new, Conformance):
+            self.rows = [old for old in self.rows if old.name != new.name] + [new]
+        elif isinstance(new, Matrix):
+            self.matrix = new
+        else:
+            self.agreements = [old for old in self.agreements if old.own != new.own] + [new]
 
 
 def verify(row: Row, probe: Prober, reference: Reference, digest: str, gpu: bool) -> Conformance:
     """Run a row's probes and judge them. Whatever the notebook does is a finding, never an exception."""
     started, proof = datetime.now(UTC), PROOFS[reference.task.kind_name]
-    left: list[Outputs] = []
-
-    def keeping(parameters: dict) -> Outputs:
-        left.append(probe(parameters))
-        return left[-1]
-
-    findings, outputs = proof.judge(row, keeping, reference, gpu)
+    findings, outputs = proof.judge(row, probe, reference, gpu)
     diagnosis, failing = {}, [finding.level for finding in findings if not finding.passed]
     if failing and hasattr(proof, "diagnose"):
         try:
-            diagnosis = proof.diagnose(findings, left, reference, row)
-        except (
-            Exception
-        ) as error:  # never at the cost of the proof: a notebook may leave numbers that nobody has thought of
+            diagnosis = proof.diagnose(findings, outputs, reference, row)
+        except Exception as error:  # a notebook may leave numbers that nobody has thought of: the proof counts
             diagnosis = {failing[0]: f"no diagnosis: {error_line(type(error).__name__, error)}"}
     return Conformance(
         **outputs.record.model_dump(include=FROM_RECORD),
@@ -112,17 +104,20 @@ def verify(row: Row, probe: Prober, reference: Reference, digest: str, gpu: bool
     )
 
 
+def digest(row: Row, task: Task, kernels: Kernels, gpus: Sequence[Gpu], synthetic: bool) -> str:
+    """What decides the proof of a row as it is today, on a machine with these GPUs: ``identity.proof``."""
+    environment, number = kernels.fingerprint(row, gpus), PROOFS[task.kind_name].PROOF
+    return identity.proof(row, task, number, environment, synthetic, bool(gpus))
+
+
 def read(results: Path, task: str) -> Report:
     """The report of a task below a results folder; an empty one where there is none yet."""
-    return files.load(Report, _file(results, task), missing=Report())
+    return files.load(Report, file_of(results, task), missing=Report())
 
 
-def write(report: Report, results: Path, task: str) -> None:
-    files.write(_file(results, task), report)
-
-
-def _file(results: Path, task: str) -> Path:
-    return results / "conformance" / f"{task}.json"
+def file_of(results: Path, task: str, suffix: str = ".json") -> Path:
+    """Where the report of a task lies, or another file of it."""
+    return results / "conformance" / f"{task}{suffix}"
 
 
 # ---- The page: a pure function of the catalog and of what was verified and cross-loaded
@@ -149,7 +144,7 @@ Column = tuple[int, str | None]  # level, quantity
 
 def write_page(catalog: Catalog, task: str, results: Path, kernels: Kernels | None = None) -> Path:
     """Write the page of a task below the results folder; returns its path. kernels: those of the environments by default."""
-    target = results / "conformance" / f"{task}.md"
+    target = file_of(results, task, ".md")
     files.write_atomically(target, page(catalog, task, results, kernels))
     return target
 
@@ -159,9 +154,7 @@ def lines(catalog: Catalog, task: str, report: Report, kernels: Kernels | None =
     of_task, verified, kernels = catalog.task(task), {line.name: line for line in report.rows}, kernels or Kernels()
     pairs = [(row, verified[row.name]) for row in catalog.rows(task) if row.name in verified]
     for row, line in pairs:
-        number, gpus = PROOFS[of_task.kind_name].PROOF, line.machine.gpus
-        environment = kernels.fingerprint(row, gpus)
-        line.stale = line.digest != identity.proof(row, of_task, number, environment, line.synthetic, bool(gpus))
+        line.stale = line.digest != digest(row, of_task, kernels, line.machine.gpus, line.synthetic)
     return pairs
 
 
@@ -179,8 +172,9 @@ def page(catalog: Catalog, task: str, results: Path, kernels: Kernels | None = N
 
 
 def tabled(kind: str, shown: list[Line]) -> tuple[list[Column], list[str], list[list[str]]]:
-    """The columns, their headings, and the cells of each row: what the levels found: "ok", a figure (with an asterisk where the tolerance is
-    looser), or "FAILED"; "stale" where the row has changed since.
+    """The columns, their headings, and the cells of each row.
+
+    A cell is "ok", a figure (with an asterisk where the tolerance is looser), or "FAILED"; "stale" where the row has changed since.
 
     A column is a quantity of a level, or a level without. A quantity that no row has is left out where the level has others:
     which there are depends on what is random in a task.
@@ -214,13 +208,7 @@ def _verified(task: Task, shown: list[Line], expected: int) -> list[str]:
     quantities = [quantity for _, quantity in columns if quantity]
     tolerances = ", ".join(f"{name} {proof.TOLERANCES[name]:g}{UNITS.get(name, '')}" for name in quantities)
     passed, synthetic = sum(line.passed for _, line in shown), sum(line.synthetic for _, line in shown)
-    data = (
-        "on inputs that the task makes itself"
-        if task.data is None
-        else "on SYNTHETIC data"
-        if synthetic
-        else "on real data"
-    )
+    data = f"on {'SYNTHETIC' if synthetic else 'real'} data" if task.data else "on inputs that the task makes itself"
     share = f" ({synthetic} of {len(shown)} rows)" if task.data and 0 < synthetic < len(shown) else ""
     facts = [
         [
@@ -261,12 +249,11 @@ def _looser(shown: list[Line]) -> list[str]:
 
 
 def _failures(shown: list[Line], levels: dict[int, str]) -> list[str]:
-    def reason(cause: Cause, line: Conformance) -> list[str]:
-        numbers = cause.numbers if len(cause.levels) > 1 else f"{cause.numbers} {levels[cause.levels[0]]}"
-        said = [line.diagnosis[level] for level in cause.levels if level in line.diagnosis]
-        return [numbers, escape("; ".join([cause.reason, *said]))]
-
-    body = [[_title(row, line), *reason(cause, line)] for row, line in shown for cause in causes(line.findings)]
+    body = [
+        [_title(row, line), level_names(failing, levels), escape("; ".join([reason, *line.known_of(failing)]))]
+        for row, line in shown
+        for reason, failing in causes(line.findings).items()
+    ]
     body += [[_title(row, line), "skipped", escape(line.skipped)] for row, line in shown if line.skipped]
     body += [[_title(row, line), "stale", STALE.format(line.verified)] for row, line in shown if line.stale]
     heading = ["framework", "level", "reason"]
@@ -278,56 +265,35 @@ def _networks(shown: list[Line]) -> list[str]:
 
     Rows that are stale are left out.
     """
-    pairs = [(row, outputs) for row, line in shown if not line.stale and (outputs := _outputs(line))]
-    if not pairs:
+    start, lines = output_of(""), []  # of rows: the differences of their outputs by network, and what they may be
+    for row, line in shown:
+        for finding in [] if line.stale else line.findings:
+            measured = finding.measured.items()
+            outputs = {name.removeprefix(start): value for name, value in measured if name.startswith(start)}
+            if outputs:
+                lines.append((row, outputs, finding.tolerances["output"]))
+    if not lines:
         return []
-    zoo = {in_zoo(name) for row, _ in pairs for name in row.facts.zoo}
-    names = list(dict.fromkeys(name for _, outputs in pairs for name in outputs if name not in zoo))
-    lacks = [  # networks without a figure because the row, or the machine of the proof, cannot compute them
-        {name: why for name, why in row.facts.lacking(gpu=False).items() if name not in outputs}
-        for row, outputs in pairs
-    ]
-    body = [
-        [escape(row.title), *(_figure(outputs, name) or ("none" if name in lacking else "") for name in names)]
-        for (row, outputs), lacking in zip(pairs, lacks)
-    ]
-    reasons = [
-        [escape(row.title), f"`{name}`", escape(why)]
-        for (row, _), lacking in zip(pairs, lacks)
-        for name, why in lacking.items()
-    ]
-    of_zoo = [
-        [
-            escape(row.title),
-            f"`{name}`",
-            f"another one: {other}" if other else _same(outputs, name),
-            _figure(outputs, in_zoo(name)),
-        ]
-        for row, outputs in pairs
-        for name, other in row.facts.zoo.items()
-    ]
+    body, reasons, of_zoo = [], [], []
+    zoo = {in_zoo(name) for row, _, _ in lines for name in row.facts.zoo}
+    names = list(dict.fromkeys(name for _, outputs, _ in lines for name in outputs if name not in zoo))
+    for row, outputs, tolerance in lines:
+        title, lacking = escape(row.title), row.facts.lacking(gpu=False)  # the machine of the proof may compute some
+        lacking = {name: why for name, why in lacking.items() if name not in outputs}
+        body.append([title, *(_figure(outputs.get(name), "none" if name in lacking else "") for name in names)])
+        reasons += [[title, f"`{name}`", escape(why)] for name, why in lacking.items()]
+        for name, other in row.facts.zoo.items():
+            value = outputs.get(in_zoo(name))
+            same = "" if value is None else "yes" if value <= tolerance else "**no**"
+            of_zoo.append([title, f"`{name}`", f"another one: {other}" if other else same, _figure(value)])
     parts = ["## Outputs of each network", OUTPUTS, table(["framework", *(f"`{name}`" for name in names)], body)]
-    parts += [NONE, table(["framework", "has no", "reason"], reasons, figures=False)] if reasons else []
-    heading = ["framework", "network", "the same", "difference"]
-    return parts + (["## From the frameworks' zoos", ZOO, table(heading, of_zoo, figures=False)] if of_zoo else [])
+    if reasons:
+        parts += [NONE, table(["framework", "has no", "reason"], reasons, figures=False)]
+    if of_zoo:
+        heading = ["framework", "network", "the same", "difference"]
+        parts += ["## From the frameworks' zoos", ZOO, table(heading, of_zoo, figures=False)]
+    return parts
 
 
-def _outputs(line: Conformance) -> dict[str, tuple[float | None, float]]:
-    """The outputs' difference and its tolerance, by the network."""
-    start = output_of("")
-    return {
-        name.removeprefix(start): (value, finding.tolerances[name])
-        for finding in line.findings
-        for name, value in finding.measured.items()
-        if name.startswith(start)
-    }
-
-
-def _figure(outputs: dict[str, tuple[float | None, float]], name: str) -> str:
-    value, _ = outputs.get(name, (None, 0.0))
-    return "" if value is None else f"{value:.0e}"
-
-
-def _same(outputs: dict[str, tuple[float | None, float]], name: str) -> str:
-    value, tolerance = outputs.get(in_zoo(name), (None, 0.0))
-    return "" if value is None else "yes" if value <= tolerance else "**no**"
+def _figure(value: float | None, otherwise: str = "") -> str:
+    return otherwise if value is None else f"{value:.0e}"

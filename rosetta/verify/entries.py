@@ -8,7 +8,7 @@ compared within a tolerance; all else must be equal.
 import numpy as np
 
 from rosetta.catalog import Row
-from rosetta.verify.proof import Finding, Judge, Outputs, Prober, Reference, exact, failed, tolerances
+from rosetta.verify.proof import Finding, Judge, Outputs, Prober, Reference, cast, failed, tolerances
 
 __all__ = ["COLUMNS", "LEVELS", "PROOF", "TOLERANCES", "Reference", "judge"]
 
@@ -42,5 +42,5 @@ def _compare(judge: Judge, name: str, mine: np.ndarray, wanted: np.ndarray) -> N
         if not np.array_equal(mine, wanted):
             judge.fail(f"{name} is {mine.tolist()} instead of {wanted.tolist()}")
     elif wanted.size:
-        difference = np.abs(exact(mine) - wanted).max() / max(np.abs(wanted).max(), 1.0)
+        difference = np.abs(cast(mine) - wanted).max() / max(np.abs(wanted).max(), 1.0)
         judge.at_most("answer", difference, f"{name} differs")

@@ -10,24 +10,22 @@ Where not every number is trained, ``PARAMETERS`` counts those that are. In the 
 """
 
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 
 from rosetta import markdown
 from rosetta.catalog import Row
-from rosetta.files import Strict
-from rosetta.records import Commit, Machine
 from rosetta.verify.proof import (
     Bench,
+    Crossing,
     Finding,
     Judge,
     Outputs,
     Prober,
     Reference,
-    Replay,
-    exact,
+    cast,
+    cast_all,
     failed,
     from_weights,
     misplaced,
@@ -71,7 +69,7 @@ def forward(
     network: one of the reference's. parameters: of the run. n: inputs that it computes. quantities: that the outputs' difference
     is noted as.
     """
-    start = {name: array.astype(np.float32, copy=False) for name, array in network.initial_weights(1).items()}
+    start = cast_all(network.initial_weights(seed=1), np.float32)
     outputs = from_weights(probe, start, reference.task.without_chance | parameters)
     if outputs.error:
         return outputs
@@ -85,8 +83,7 @@ def forward(
     for name, array in start.items():
         difference = np.abs(outputs.weights[name] - array).max() / max(np.abs(array).max(), 1e-30)
         first.at_most("carried", difference, f"{name} is not what INITIAL_WEIGHTS holds")
-    weights = {name: exact(array) for name, array in outputs.weights.items()}
-    expected = network.outputs(weights, exact(network.inputs(n, reference.synthetic)))
+    expected = network.outputs(cast_all(outputs.weights), cast(network.inputs(n, reference.synthetic)))
     if outputs.outputs.shape != expected.shape:
         third.fail(f"outputs of shape {outputs.outputs.shape} instead of {expected.shape}")
         return outputs
@@ -110,16 +107,15 @@ def _difference(mine: np.ndarray, wanted: np.ndarray) -> float:
 # ---- Diagnosis: known mistakes are replayed in float32, on the first batch
 
 
-def diagnose(findings: list[Finding], left: list[Outputs], reference: Reference, row: Row) -> dict[int, str]:
-    """What is known of the failed levels: level -> sentence. left: what the run of the row has left."""
-    outputs = left[0]
+def diagnose(findings: list[Finding], outputs: Outputs, reference: Reference, row: Row) -> dict[int, str]:
+    """What is known of the failed levels: level -> sentence. outputs: what the run of the row has left."""
     if outputs.weights is None:
         return {}
     if not findings[0].passed:
-        said = transposed(outputs.weights, reference.network.WEIGHT_SHAPES) or _carried(outputs, reference)
-        return {1: said} if said else {}
-    said = _replayed(outputs, reference, tolerances(TOLERANCES, reference.task, row))
-    return {3: said} if said else {}
+        level, said = 1, transposed(outputs.weights, reference.network.WEIGHT_SHAPES) or _carried(outputs, reference)
+    else:
+        level, said = 3, _replayed(outputs, reference, tolerances(TOLERANCES, reference.task, row))
+    return {level: said} if said else {}
 
 
 def _carried(outputs: Outputs, reference: Reference) -> str | None:
@@ -135,7 +131,7 @@ def _carried(outputs: Outputs, reference: Reference) -> str | None:
 
 
 def _replayed(outputs: Outputs, reference: Reference, limits: dict[str, float]) -> str | None:
-    weights = {name: array.astype(np.float32) for name, array in outputs.weights.items()}
+    weights = cast_all(outputs.weights, np.float32)
     x = reference.network.inputs(N_INPUTS, reference.synthetic)[:BATCHSIZE]
     right, mine = reference.network.outputs(weights, x), outputs.outputs
     if mine.shape[1:] != right.shape[1:]:
@@ -150,7 +146,7 @@ def _replayed(outputs: Outputs, reference: Reference, limits: dict[str, float]) 
         return judge.finding
 
     mistakes = reference.mistakes.FORWARD.items()
-    return named(judged(right), (Replay(name, judged(each.outputs(weights, x))) for name, each in mistakes))
+    return named(judged(right), ((name, judged(each.outputs(weights, x))) for name, each in mistakes))
 
 
 # ---- Crossing: each row computes the same inputs with the same weights, and what they find is compared, pair by pair
@@ -160,24 +156,18 @@ SIZES = ("N_INPUTS", "BATCHSIZE")
 INPUTS = {"N_INPUTS": 40}  # with a short last batch, and enough of them to be near to each other
 
 
-class Agreement(Strict):
+class Agreement(Crossing):
     """apart[i][j]: the largest difference of an input's output between rows i and j, by the mean norm of row i's outputs.
 
-    others[i][j]: of how many inputs another input is the nearest one in row j than in row i, ties aside. ties[i]: how many of row
-    i's inputs have two that are as near. own: parameters of the user by which rows make their inputs themselves; what they then
-    compute differs by their ways to do so. None: that run failed.
+    For inputs that count in ``others``, another input is the nearest one. own: parameters of the user by which rows make their
+    inputs themselves; what they then compute differs by their ways to do so.
     """
 
-    made: datetime
-    commit: Commit
-    machine: Machine
     own: list[str]
-    inputs: int | None
-    rows: list[str]
+    inputs: int | None = None
     apart: list[list[float | None]]
-    others: list[list[int | None]]
-    ties: list[int | None]
-    errors: list[str] = []
+
+    corner, other = "", "another nearest"
 
     @property
     def passed(self) -> bool:
@@ -186,36 +176,23 @@ class Agreement(Strict):
             return False
         return bool(self.own) or max(map(max, self.apart)) <= TOLERANCES["output"]
 
-    def section(self, titles: dict[str, str]) -> list[str]:
-        """A section of the conformance page. titles: of the rows, by name."""
-        names = [titles.get(name, name) for name in self.rows]
-        body = [
-            [
-                name,
-                *("failed" if cell is None else f"{cell:.0e}" for cell in apart),
-                "" if None in others else str(max(others)),
-                "" if ties is None else str(ties),
-            ]
-            for name, apart, others, ties in zip(names, self.apart, self.others, self.ties)
-        ]
-        verdict = "All agree" if self.passed else "**They do not agree**"
-        made_by = (
-            f"each framework makes itself of the same {', '.join(map(markdown.code, self.own))}. They differ by how it does so. "
-            f"So only the nearest ones are judged"
-            if self.own
-            else f"all frameworks share. Allowed is {TOLERANCES['output']:g}"
-        )
-        text = (
+    def cells(self) -> list[list[str]]:
+        return [["failed" if value is None else f"{value:.0e}" for value in apart] for apart in self.apart]
+
+    def explained(self) -> tuple[str, str]:
+        made_by = f"all frameworks share. Allowed is {TOLERANCES['output']:g}"
+        if self.own:
+            made_by = (
+                f"each framework makes itself of the same {', '.join(map(markdown.code, self.own))}. They differ by how it does "
+                "so. So only the nearest ones are judged"
+            )
+        return ", ".join(["The same outputs", *self.own]), (
             f"All rows have the same weights, and compute {self.inputs or 'no'} inputs, which {made_by}. A figure compares two "
             "rows: it is the largest difference of an input's output, divided by the mean norm of the outputs. Every row also "
             "finds the nearest other input of each input, by the distance of their outputs. *Another nearest* counts inputs "
             "for which some row finds another one than the row of the line. *Ties* are inputs with two nearest ones, whose "
-            f"distances differ by less than {TIE:g}, relative: they are not counted. {verdict}. "
-            f"{self.machine.name}, {self.made:%Y-%m-%d}, commit {self.commit}."
+            f"distances differ by less than {TIE:g}, relative: they are not counted."
         )
-        heading = f"## The same outputs{', ' + ', '.join(self.own) if self.own else ''}"
-        table = markdown.table(["", *names, "another nearest", "ties"], body)
-        return [heading, text, table, *map(markdown.escape, self.errors)]
 
 
 def same_network(one: Reference, other: Reference) -> bool:
@@ -236,18 +213,9 @@ def cross(
     note: called as each run ends. changed: parameters that the user has set.
     """
     outputs: list[np.ndarray | None] = [None] * len(rows)
-    agreement = Agreement(
-        made=datetime.now(UTC).replace(microsecond=0),
-        commit=Commit(),
-        machine=bench.workers.slots[0].machine,
-        own=[name for name in changed if name not in SIZES],
-        inputs=None,
-        rows=[row.name for row in rows],
-        apart=[[None] * len(rows) for _ in rows],
-        others=[[None] * len(rows) for _ in rows],
-        ties=[None] * len(rows),
-    )
-    start = {name: array.astype(np.float32) for name, array in reference.network.initial_weights(seed=1).items()}
+    own, apart = [name for name in changed if name not in SIZES], [[None] * len(rows) for _ in rows]
+    agreement = Agreement.empty(rows, bench, own=own, apart=apart)
+    start = cast_all(reference.network.initial_weights(seed=1), np.float32)
 
     def run(number: int) -> tuple[int, Outputs]:
         return number, from_weights(bench.prober(rows[number], reference), start, INPUTS | changed)
@@ -265,7 +233,7 @@ def cross(
             agreement.errors.append(f"{rows[number].name}: {error}")
             note(agreement.errors[-1])
         else:
-            outputs[number] = _flat(left.outputs).astype(np.float64)
+            outputs[number] = cast(_flat(left.outputs))
             note(f"{rows[number].name}: {inputs} inputs")
     compare(agreement, outputs)
     return agreement

@@ -1,28 +1,31 @@
 """What the proofs of all kinds share: what a level finds, short runs of a row's own notebook, the reference that these are compared
-with, and what a failed level tells beyond its numbers."""
+with, what a failed level tells beyond its numbers, and the table of rows that have computed with the same weights."""
 
 import importlib
 import importlib.util
 import math
 import re
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cached_property
 from itertools import permutations
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import RLock
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from common.weights import WeightsError, check_weights, save_weights
+from rosetta import markdown
 from rosetta.catalog import Row
 from rosetta.errors import unknown
 from rosetta.files import Strict
 from rosetta.plan import Plan
-from rosetta.records import Record
+from rosetta.records import Commit, Machine, Record
 from rosetta.run.execute import execute
 from rosetta.run.kernels import Kernels
 from rosetta.run.workers import Workers
@@ -79,9 +82,13 @@ def tolerances(of_kind: dict[str, float], task: Task, row: Row) -> dict[str, flo
     return of_kind | special
 
 
-def exact(array: np.ndarray) -> np.ndarray:
-    """In float64, where it holds floating-point numbers."""
-    return array.astype(np.float64) if array.dtype.kind == "f" else array
+def cast(array: np.ndarray, precision: type = np.float64) -> np.ndarray:
+    """An array in this precision, where it holds floating-point numbers."""
+    return array.astype(precision, copy=False) if array.dtype.kind == "f" else array
+
+
+def cast_all(arrays: dict[str, np.ndarray], precision: type = np.float64) -> dict[str, np.ndarray]:
+    return {name: cast(array, precision) for name, array in arrays.items()}
 
 
 # ---- Short runs of a notebook
@@ -170,8 +177,11 @@ class Bench:
     kernels: Kernels
     workers: Workers
 
-    def prober(self, row: Row, reference: Reference) -> Prober:
-        """Runs the row's notebook with the parameters that it is called with, and reads what it saves."""
+    def prober(self, row: Row, reference: Reference, log: Path | None = None) -> Prober:
+        """Runs the row's notebook with the parameters that it is called with, and reads what it saves.
+
+        log: where what the runs print is kept, one after the other.
+        """
         task = reference.task
 
         def probe(parameters: dict) -> Outputs:
@@ -190,27 +200,31 @@ class Bench:
                 )
                 run = execute(plan, slot, self.kernels, watch=lambda progress: None)
                 try:
-                    return _outputs(run.record, [Path(folder) / name for name in task.kind.saved])
+                    if log:
+                        with suppress(OSError):  # a full disk: the proof need not end with its log
+                            printed = run.log.read_bytes()
+                            log.parent.mkdir(parents=True, exist_ok=True)
+                            with log.open("ab") as kept:
+                                kept.write(printed)
+                    return _read(run.record, Path(folder), task.kind.saved)
                 finally:
                     run.close()
 
         return probe
 
 
-def _outputs(record: Record, files: list[Path]) -> Outputs:
+def _read(record: Record, folder: Path, names: tuple[str, ...]) -> Outputs:
+    """What a run has saved in the folder, in files of these names."""
     if record.status != "ok":
         return Outputs(record, error=f"the notebook's run: {record.status}: {record.error}")
+    saved: dict[str, Any] = {}
     try:
-        return Outputs(record, **{file.stem: _read(file) for file in files})
+        for file in (folder / name for name in names):
+            arrays = np.load(file, allow_pickle=False)
+            saved[file.stem] = dict(arrays) if file.suffix == ".npz" else arrays
     except (OSError, ValueError) as error:
         return Outputs(record, error=f"the notebook has not saved what is compared: {error}")
-
-
-def _read(file: Path) -> np.ndarray | dict[str, np.ndarray]:
-    if file.suffix == ".npy":
-        return np.load(file, allow_pickle=False)
-    with np.load(file, allow_pickle=False) as arrays:
-        return dict(arrays)
+    return Outputs(record, **saved)
 
 
 # ---- What a failed level tells beyond its numbers
@@ -220,38 +234,23 @@ CERTAIN = 100.0  # so many times closer as what happens, in training: numbers fa
 MANY = 0.1  # of the outputs are those of others where a recorded step is read late: a whole batch
 
 
-@dataclass(frozen=True)
-class Cause:
-    """Why levels failed, and which."""
-
-    reason: str
-    levels: list[int]
-
-    @property
-    def numbers(self) -> str:
-        return ", ".join(map(str, self.levels))
-
-    def line(self, names: dict[int, str]) -> str:
-        """names: of the kind's levels."""
-        several = len(self.levels) > 1
-        return f"{f'levels {self.numbers}' if several else f'level {self.numbers} ({names[self.levels[0]]})'}: {self.reason}"
-
-
-def causes(findings: Iterable[Finding]) -> list[Cause]:
-    """Each reason once."""
+def causes(findings: Iterable[Finding]) -> dict[str, list[int]]:
+    """Why levels failed: each reason once, and the levels that it stands for."""
     by_reason: dict[str, list[int]] = {}
     for finding in findings:
         if not finding.passed:
             by_reason.setdefault(finding.reason or "", []).append(finding.level)
-    return [Cause(reason, levels) for reason, levels in by_reason.items()]
+    return by_reason
 
 
-@dataclass(frozen=True)
-class Replay:
-    """A known mistake, and what a failed level finds when the mistake takes the reference's place."""
+def level_names(levels: list[int], names: dict[int, str]) -> str:
+    """``level 4 (training)``, or the numbers alone of several."""
+    if len(levels) == 1:
+        return f"level {levels[0]} ({names[levels[0]]})"
+    return f"levels {', '.join(map(str, levels))}"
 
-    mistake: str
-    finding: Finding
+
+Replay = tuple[str, Finding]  # a known mistake, and what a failed level finds when it takes the reference's place
 
 
 def named(failed: Finding, replays: Iterable[Replay], certain: float = math.inf) -> str | None:
@@ -259,15 +258,14 @@ def named(failed: Finding, replays: Iterable[Replay], certain: float = math.inf)
 
     Ends at the first mistake that reproduces it.
     """
-    closest = None
-    for replay in replays:
-        if replay.finding.passed or _excess(replay.finding) * certain <= _excess(failed) < math.inf:
-            return f"this is what happens with {replay.mistake} ({_within(failed, replay.finding)})"
-        if closest is None or _excess(replay.finding) < _excess(closest.finding):
-            closest = replay
-    if closest is None or _excess(closest.finding) == math.inf or _excess(closest.finding) * GUESS > _excess(failed):
-        return None
-    return f"closest to what happens with {closest.mistake}, a guess ({_within(failed, closest.finding)})"
+    closest, distance, excess = "", math.inf, _excess(failed)
+    for mistake, finding in replays:
+        about = f"what happens with {mistake}"
+        if finding.passed or _excess(finding) * certain <= excess < math.inf:
+            return f"this is {about} ({_within(failed, finding)})"
+        if _excess(finding) < distance:
+            closest, distance = f"closest to {about}, a guess ({_within(failed, finding)})", _excess(finding)
+    return closest if distance * GUESS <= excess and distance < math.inf else None
 
 
 def _excess(finding: Finding) -> float:
@@ -329,3 +327,53 @@ def misplaced(mine: np.ndarray, first: np.ndarray, n: int, tolerance: float) -> 
     if len(mine) == n and places[0] != 0 and None not in places:
         return f"test example 1 stands at place {places[0] + 1}: are the test examples shuffled?"
     return None
+
+
+# ---- Crossing: what rows compute with the same weights
+
+
+class Crossing(Strict):
+    """How rows agree, pair by pair. None: that run failed.
+
+    others[i][j]: of how many examples row j says something else than row i, ties aside. ties[i]: for how many of row i's examples
+    two answers are as good. A kind adds ``passed``, ``cells()`` (the figures of each row, as text) and ``explained()`` (a heading, and
+    what the figures mean).
+    """
+
+    made: datetime
+    commit: Commit
+    machine: Machine
+    rows: list[str]
+    others: list[list[int | None]]
+    ties: list[int | None]
+    errors: list[str] = []
+
+    corner: ClassVar[str]  # of the table: what its lines and columns are
+    other: ClassVar[str]  # the heading over the most of ``others``
+
+    @classmethod
+    def empty(cls, rows: list[Row], bench: Bench, **fields: Any) -> Self:
+        """Before any run has ended."""
+        none = [[None] * len(rows) for _ in rows]
+        return cls(
+            made=datetime.now(UTC).replace(microsecond=0),
+            commit=Commit(),
+            machine=bench.workers.slots[0].machine,
+            rows=[row.name for row in rows],
+            others=none,
+            ties=[None] * len(rows),
+            **fields,
+        )
+
+    def section(self, titles: dict[str, str]) -> list[str]:
+        """The table as a section of the conformance page. titles: of the rows, by name."""
+        names = [titles.get(name, name) for name in self.rows]
+        body = [
+            [name, *cells, "" if None in others else f"{max(others):,}", "" if ties is None else f"{ties:,}"]
+            for name, cells, others, ties in zip(names, self.cells(), self.others, self.ties)
+        ]
+        verdict = "All agree" if self.passed else "**They do not agree**"
+        heading, explanation = self.explained()
+        text = f"{explanation} {verdict}. {self.machine.name}, {self.made:%Y-%m-%d}, commit {self.commit}."
+        table = markdown.table([self.corner, *names, self.other, "ties"], body)
+        return [f"## {heading}", text, table, *map(markdown.escape, self.errors)]

@@ -25,7 +25,7 @@ from common.weights import save_weights
 from rosetta.catalog import Row
 from rosetta.kinds.kind import FROM_ZOO
 from rosetta.verify import infer, proof
-from rosetta.verify.proof import Finding, Judge, Outputs, Prober, exact, failed, from_weights, tolerances
+from rosetta.verify.proof import Finding, Judge, Outputs, Prober, cast, failed, from_weights, tolerances
 
 PROOF = 1  # raise it when a level asks for more: rows are proven again
 LEVELS = {1: "network", 3: "forward", 4: "step"}
@@ -124,7 +124,7 @@ def _the_same(network: Network, parameters: dict[str, Any], probe: Prober, refer
     outputs = from_weights(probe, start, parameters)
     if outputs.error:
         return None
-    wanted = network.outputs(start, exact(network.inputs(BATCHSIZE, reference.synthetic)))
+    wanted = network.outputs(start, cast(network.inputs(BATCHSIZE, reference.synthetic)))
     if not np.allclose(outputs.outputs, wanted, rtol=0, atol=TOLERANCES["output"] * np.abs(wanted).max()):
         return None
     return "it is the task's network, and task.toml says that it is another one"
@@ -145,7 +145,7 @@ def steps(row: Row, probe: Prober, reference: Reference, trained: dict[str, dict
         if outputs.outputs.size != 1:
             judge.fail(f"what the last step has computed has the shape {outputs.outputs.shape}: it is not a loss")
             return judge.finding
-        start = {tensor: exact(array) for tensor, array in start.items()}
+        start = {tensor: cast(array) for tensor, array in start.items()}
         constants = reference.task.constants() | parameters
         expected, loss = network.trained(start, BATCHSIZE, STEPS, constants, reference.synthetic)
         judge.at_most("loss", abs(outputs.outputs.item() - loss), "the last losses differ")

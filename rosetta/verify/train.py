@@ -11,13 +11,12 @@ The reference of the task offers ``WEIGHT_SHAPES``, ``initial_weights(seed)``, `
 ``train(weights, batches, constants)`` (the weights after a step a batch, and the loss before each), ``probabilities(weights, x)`` and,
 where training is random, ``dropout_losses(weights, x, y, passes, rng)``. The task's ``data`` offers ``load(n_train=, n_test=, synthetic=)``.
 In the task's mistakes, the values of FORWARD offer ``probabilities(weights, x)``, those of TRAINING ``train(weights, batches,
-constants)``, and ``labels(y)`` where they change these.
+constants)``.
 """
 
 import importlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -26,21 +25,20 @@ from typing import Any
 import numpy as np
 
 from common.weights import save_weights
-from rosetta import markdown
 from rosetta.catalog import Row
-from rosetta.files import Strict
-from rosetta.records import Commit, Machine
 from rosetta.verify import proof
 from rosetta.verify.proof import (
     CERTAIN,
     GUESS,
     Bench,
+    Crossing,
     Finding,
     Judge,
     Outputs,
     Prober,
     Replay,
-    exact,
+    cast,
+    cast_all,
     failed,
     from_weights,
     misplaced,
@@ -109,7 +107,7 @@ class Reference(proof.Reference):
         Loaded for the very sizes: synthetic data depends on how much there is.
         """
         loader = importlib.import_module(f"common.data.{self.task.data}")
-        return tuple(map(exact, loader.load(n_train=n_train, n_test=n_test, synthetic=self.synthetic)))
+        return tuple(map(cast, loader.load(n_train=n_train, n_test=n_test, synthetic=self.synthetic)))
 
     @cached_property
     def start(self) -> Weights:
@@ -120,12 +118,12 @@ class Reference(proof.Reference):
         rng = np.random.RandomState(1)
         start = self.network.initial_weights(seed=1)
         start |= {name: rng.uniform(-0.1, 0.1, array.shape) for name, array in start.items() if array.ndim == 1}
-        return {name: array.astype(np.float32).astype(np.float64) for name, array in start.items()}
+        return cast_all(cast_all(start, np.float32))
 
     def tested(self, weights: Weights, n_train: int, n_test: int) -> tuple[np.ndarray, np.ndarray]:
         """(probabilities, labels) of the test examples of a run of these sizes, with its weights."""
         _, _, x, y = self.data(n_train, n_test)
-        return self.network.probabilities({name: exact(array) for name, array in weights.items()}, x), y
+        return self.network.probabilities(cast_all(weights), x), y
 
     @property
     def drops(self) -> bool:
@@ -136,94 +134,74 @@ class Reference(proof.Reference):
 def judge(row: Row, probe: Prober, reference: Reference, gpu: bool) -> tuple[list[Finding], Outputs]:
     size = SLOW if row.facts.slow_on_cpu and not gpu else USUAL
     limits = tolerances(TOLERANCES, reference.task, row)
-    first = trained(probe, reference, size)
+    findings, first = trained(probe, reference, limits, size)
     if first.skipped:
         return [], first
-    findings = of_trained(first, reference, limits, size)
-    findings += of_dropped(dropped(probe, reference, size), reference, limits, size)
+    findings += dropped(probe, reference, limits, size)[0]
     if not reference.drops:
-        findings += of_shuffled(shuffled(probe, reference, size), reference, limits)
+        findings += shuffled(probe, reference, limits, size)[0]
     return sorted(findings, key=lambda finding: finding.level), first
 
 
-# ---- The runs, and the levels that each shows
+# ---- The runs: what the levels find that each shows, and what it has left
 
 
-def trained(probe: Prober, reference: Reference, size: Size) -> Outputs:
-    sizes = {"EPOCHS": STEPS, "N_TRAIN": BATCH, "BATCHSIZE": BATCHSIZE, "N_TEST": size.n_test}
-    return from_weights(probe, reference.start, reference.task.without_chance | sizes)
-
-
-def dropped(probe: Prober, reference: Reference, size: Size) -> Outputs:
-    steps = size.drop_steps if reference.drops else 1
-    sizes = {"EPOCHS": steps, "N_TRAIN": DROP_BATCH, "BATCHSIZE": DROP_BATCH, "N_TEST": size.n_drop_test}
-    return probe({"LR": 0.0} | sizes)
-
-
-def shuffled(probe: Prober, reference: Reference, size: Size) -> Outputs:
-    sizes = {"EPOCHS": EPOCHS, "N_TRAIN": EXAMPLES, "BATCHSIZE": BATCH_OF_EXAMPLES, "N_TEST": size.n_drop_test}
-    return from_weights(probe, reference.start, reference.task.without_chance | sizes)
-
-
-def of_trained(outputs: Outputs, reference: Reference, limits: dict, size: Size) -> list[Finding]:
+def trained(probe: Prober, reference: Reference, limits: dict, size: Size) -> tuple[list[Finding], Outputs]:
     """Levels 1, 3 and 4."""
+    sizes = {"EPOCHS": STEPS, "N_TRAIN": BATCH, "BATCHSIZE": BATCHSIZE, "N_TEST": size.n_test}
+    outputs = from_weights(probe, reference.start, reference.task.without_chance | sizes)
     if outputs.error:
-        return failed((1, 3, 4), outputs.error)
+        return failed((1, 3, 4), outputs.error), outputs
     metrics, first = outputs.record.metrics, Judge(1)
     if not outputs.fit(reference.network, first):
-        return [first.finding, *failed((3, 4), OTHER_WEIGHTS)]
+        return [first.finding, *failed((3, 4), OTHER_WEIGHTS)], outputs
     probabilities, labels = reference.tested(outputs.weights, BATCH, size.n_test)
-    return [
-        first.finding,
-        forward(outputs.outputs, probabilities, labels, metrics.accuracy, limits),
-        training(outputs.weights, metrics.loss, reference.start, *reference.once(_trained), limits),
-    ]
+    third = forward(outputs.outputs, probabilities, labels, metrics.accuracy, limits)
+    fourth = training(outputs.weights, metrics.loss, reference.start, *reference.once(_steps), limits)
+    return [first.finding, third, fourth], outputs
 
 
-def of_dropped(outputs: Outputs, reference: Reference, limits: dict, size: Size) -> list[Finding]:
+def dropped(probe: Prober, reference: Reference, limits: dict, size: Size) -> tuple[list[Finding], Outputs]:
     """Level 2, and 5 where there is dropout."""
     network, levels = reference.network, (2, 5) if reference.drops else (2,)
+    steps = size.drop_steps if reference.drops else 1
+    sizes = {"EPOCHS": steps, "N_TRAIN": DROP_BATCH, "BATCHSIZE": DROP_BATCH, "N_TEST": size.n_drop_test}
+    outputs = probe({"LR": 0.0} | sizes)
     if outputs.error or not outputs.fit(network, Judge(1)):
-        return failed(levels, outputs.error or OTHER_WEIGHTS)
+        return failed(levels, outputs.error or OTHER_WEIGHTS), outputs
     findings = [initial(outputs.weights, network.initial_bound, limits)]
     if reference.drops:
         x, y, _, _ = reference.data(DROP_BATCH, n_test=1)
-        weights, rng = _single(outputs.weights), np.random.RandomState(3)
-        losses = network.dropout_losses(weights, _floats(x), y, REFERENCE_STEPS, rng)  # float32 will do: it is random
+        weights, x = cast_all(outputs.weights, np.float32), cast(x, np.float32)  # will do: it is random
+        losses = network.dropout_losses(weights, x, y, REFERENCE_STEPS, np.random.RandomState(3))
         probabilities, _ = reference.tested(outputs.weights, DROP_BATCH, size.n_drop_test)
         findings.append(dropout(outputs.record.metrics.loss, losses, outputs.outputs, probabilities, limits))
-    return findings
+    return findings, outputs
 
 
-def of_shuffled(outputs: Outputs, reference: Reference, limits: dict) -> list[Finding]:
+def shuffled(probe: Prober, reference: Reference, limits: dict, size: Size) -> tuple[list[Finding], Outputs]:
     """Level 5 where there is no dropout."""
+    sizes = {"EPOCHS": EPOCHS, "N_TRAIN": EXAMPLES, "BATCHSIZE": BATCH_OF_EXAMPLES, "N_TEST": size.n_drop_test}
+    outputs = from_weights(probe, reference.start, reference.task.without_chance | sizes)
     if outputs.error or not outputs.fit(reference.network, Judge(1)):
-        return failed((5,), outputs.error or OTHER_WEIGHTS)
-    return [order(outputs.record.metrics.loss, outputs.weights, reference, limits)]
+        return failed((5,), outputs.error or OTHER_WEIGHTS), outputs
+    return [order(outputs.record.metrics.loss, outputs.weights, reference, limits)], outputs
 
 
-def _trained(reference: Reference) -> tuple[Weights, list[float]]:
-    """The weights after the steps, and the loss before each."""
+def _steps(reference: Reference) -> tuple[Weights, list[float]]:
+    """The weights after the steps of ``trained``, and the loss before each."""
     x, y, _, _ = reference.data(BATCH, n_test=1)
     return reference.network.train(reference.start, [(x, y)] * STEPS, reference.task.constants())
 
 
-def _single(arrays: Weights) -> Weights:
-    return {name: array.astype(np.float32) for name, array in arrays.items()}
-
-
-def _floats(x: np.ndarray) -> np.ndarray:
-    return x.astype(np.float32) if x.dtype.kind == "f" else x
-
-
-# ---- The levels
+# ---- The levels. Losses are numbers, one an epoch, and there is an accuracy: else the run has failed (``Train.trouble``)
 
 
 def initial(fresh: dict, bound, tolerances: dict) -> Finding:
     """Level 2: uniform weights, by their bound, mean and variance. ``bound``: name -> the bound; 0 of what is 0."""
     judge = Judge(2, tolerances)
     for name, array in fresh.items():
-        array = exact(array)
+        array = cast(array)
         if not bound(name):
             judge.at_most("bias", np.abs(array).max(), f"{name} is not zero")
             continue
@@ -236,30 +214,27 @@ def initial(fresh: dict, bound, tolerances: dict) -> Finding:
     return judge.finding
 
 
-def forward(mine, reference, labels, accuracy: float | None, tolerances: dict) -> Finding:
+def forward(mine, reference, labels, accuracy: float, tolerances: dict) -> Finding:
     """Level 3: the notebook's test probabilities are the reference's with the same weights, and its accuracy is theirs."""
     judge = Judge(3, tolerances)
     _same_probabilities(judge, mine, reference)
     if judge.finding.passed:
         hits = float((np.argmax(mine, axis=1) == labels).mean())
-        difference = abs(hits - (accuracy or 0.0))
-        judge.at_most("accuracy", difference, "the accuracy is not that of the probabilities", 0.5 / len(labels))
+        judge.at_most(
+            "accuracy", abs(hits - accuracy), "the accuracy is not that of the probabilities", 0.5 / len(labels)
+        )
     return judge.finding
 
 
 def training(mine: dict, losses: list, start: dict, reference: dict, expected: list, tolerances: dict) -> Finding:
     """Level 4: after a few steps from the same start, the losses and every tensor are the reference's."""
-    judge = Judge(4, tolerances)
-    losses = np.array(losses, float)  # None becomes NaN
-    if losses.shape != (len(expected),):
-        judge.fail(f"{len(losses)} steps instead of {len(expected)}")
-        return judge.finding
-    judge.at_most("loss", np.abs(losses - expected).max(), "the losses differ")
-    changes = []
+    judge, changes = Judge(4, tolerances), []
+    judge.at_most("loss", np.abs(np.subtract(losses, expected)).max(), "the losses differ")
     for name, wanted in reference.items():
-        judge.at_most("weights", _distance(mine[name], wanted, wanted), f"{name} differs")
+        difference = np.linalg.norm(mine[name] - wanted)
+        judge.at_most("weights", difference / np.linalg.norm(wanted), f"{name} differs")
         if wanted.ndim > 1:
-            changes.append(_distance(mine[name], wanted, wanted - start[name]))
+            changes.append(difference / np.linalg.norm(wanted - start[name]))
     # Steps change a tensor by a thousandth, so what acts on all weights alike hides behind their size. The median, because
     # where pixels of a pooling window tie, frameworks may differ in the gradients of the layers below.
     judge.at_most("update", float(np.median(changes)), "the change of the weights differs")
@@ -271,16 +246,11 @@ def dropout(losses: list, expected, mine, reference, tolerances: dict) -> Findin
 
     losses: of many steps on the same examples at a learning rate of 0; expected: the reference's, with random masks.
     """
-    judge = Judge(5, tolerances)
-    losses = np.array(losses, float)  # None becomes NaN
-    if len(losses) < 2:
-        judge.fail(f"only {len(losses)} steps")
-        return judge.finding
+    judge, losses = Judge(5, tolerances), np.array(losses)
     spread, wanted = losses.std(ddof=1), expected.std(ddof=1)
     shift = abs(losses.mean() - expected.mean()) / (wanted * np.sqrt(1 / len(losses) + 1 / len(expected)))
     # the logarithm of a standard deviation from n normal numbers has a standard error of 1 / sqrt(2 n)
-    log_ratio = abs(np.log(max(spread, 1e-12) / wanted)) if np.isfinite(spread) else np.nan
-    scatter = log_ratio / np.sqrt(0.5 / len(losses) + 0.5 / len(expected))
+    scatter = abs(np.log(max(spread, 1e-12) / wanted)) / np.sqrt(0.5 / len(losses) + 0.5 / len(expected))
     if np.ptp(losses) < tolerances["loss"] < wanted:
         judge.fail("the losses are all the same: is dropout off in training?")
     judge.at_most("mean", shift, f"mean loss {losses.mean():.4f} instead of {expected.mean():.4f}, in sigmas")
@@ -295,43 +265,35 @@ def order(losses: list, weights: Weights, reference: Reference, tolerances: dict
     What an order leads to cannot be known, but what orders lead to is like what the reference finds for orders that it draws
     itself: the mean of the losses, and how far each matrix moves. The weights are not those of the examples in their own order.
     """
-    judge = Judge(5, tolerances)
-    losses = np.array(losses, float)  # None becomes NaN
-    if len(losses) != EPOCHS:
-        judge.fail(f"{len(losses)} epochs instead of {EPOCHS}")
-        return judge.finding
-    (_, unshuffled), others = reference.once(_orders)
-    mine, changes, means = _change(weights, reference), [change for _, change in others], [loss for loss, _ in others]
-    mean = f"mean loss {losses.mean():.4f} instead of {np.mean(means):.4f}, in sigmas"
-    judge.at_most("mean", _sigmas(losses.mean(), means), mean)
+    judge, (unshuffled, *drawn) = Judge(5, tolerances), reference.once(_orders)
+    mine, loss = _change(weights, reference), np.mean(losses)
+    means, changes = [mean for mean, _ in drawn], [change for _, change in drawn]
+    mean = f"mean loss {loss:.4f} instead of {np.mean(means):.4f}, in sigmas"
+    judge.at_most("mean", _sigmas(loss, means), mean)
     for name, change in mine.items():
         size, sizes = np.linalg.norm(change), [np.linalg.norm(other[name]) for other in changes]
         steps = f"all steps move {name} by {size:.4f} instead of {np.mean(sizes):.4f}, in sigmas"
         judge.at_most("steps", _sigmas(size, sizes), steps)
-    typical = np.median([_apart(change, unshuffled) for change in changes])
-    apart = _apart(mine, unshuffled)
-    nearness = typical / apart if apart else np.inf
+    apart, *others = (_apart(change, unshuffled[1]) for change in (mine, *changes))
+    nearness = np.median(others) / apart if apart else np.inf
     judge.at_most("order", nearness, "the examples come in their own order: so many times nearer to it than by chance")
     return judge.finding
 
 
-def _orders(reference: Reference) -> tuple[tuple[float, Weights], list[tuple[float, Weights]]]:
-    """What training on the examples in their own order leads to, and in orders drawn anew in every epoch.
+def _orders(reference: Reference) -> list[tuple[float, Weights]]:
+    """What training leads to on the examples in their own order, and then in orders drawn anew in every epoch.
 
     Each the mean loss of all epochs, and the change of each matrix as a vector.
     """
     x, y, _, _ = reference.data(EXAMPLES, n_test=1)
-
-    def run(orders: list[np.ndarray]) -> tuple[float, Weights]:
-        starts = range(0, EXAMPLES, BATCH_OF_EXAMPLES)
-        parts = [order[first : first + BATCH_OF_EXAMPLES] for order in orders for first in starts]
+    rng, cuts, results = np.random.RandomState(6), range(BATCH_OF_EXAMPLES, EXAMPLES, BATCH_OF_EXAMPLES), []
+    drawn = [[rng.permutation(EXAMPLES) for _ in range(EPOCHS)] for _ in range(ORDERS)]
+    for orders in ([np.arange(EXAMPLES)] * EPOCHS, *drawn):
+        parts = [part for order in orders for part in np.split(order, cuts)]
         batches = [(x[part], y[part]) for part in parts]
         weights, losses = reference.network.train(reference.start, batches, reference.task.constants())
-        return float(np.average(losses, weights=list(map(len, parts)))), _change(weights, reference)
-
-    rng = np.random.RandomState(6)
-    unshuffled = [np.arange(EXAMPLES)] * EPOCHS
-    return run(unshuffled), [run([rng.permutation(EXAMPLES) for _ in range(EPOCHS)]) for _ in range(ORDERS)]
+        results.append((float(np.average(losses, weights=list(map(len, parts)))), _change(weights, reference)))
+    return results
 
 
 def _change(weights: Weights, reference: Reference) -> Weights:
@@ -353,43 +315,32 @@ def _same_probabilities(judge: Judge, mine, reference) -> None:
         judge.at_most("probability", np.abs(mine - reference).max(), "test probabilities differ")
 
 
-def _distance(mine, reference, scale) -> float:
-    return float(np.linalg.norm(mine - reference) / np.linalg.norm(scale))
-
-
 # ---- Diagnosis: known mistakes are replayed on what ``trained`` has left, in float32 and on few examples
 
 LOOKED_AT, REPLAYED = 100, 16  # of the test: of the first so many those that are off most
 
 
-def diagnose(findings: list[Finding], left: list[Outputs], reference: Reference, row: Row) -> dict[int, str]:
-    """What is known of the failed levels: level -> sentence. left: what the runs of the row have left."""
-    failing, outputs = {finding.level: finding for finding in findings if not finding.passed}, left[0]
+def diagnose(findings: list[Finding], outputs: Outputs, reference: Reference, row: Row) -> dict[int, str]:
+    """What is known of the failed levels: level -> sentence. outputs: what ``trained`` has left."""
+    failing = {finding.level: finding for finding in findings if not finding.passed}
+    limits, level, said = tolerances(TOLERANCES, reference.task, row), min(failing, default=0), None
     if outputs.weights is None:
         said = spoken_of(outputs.error or "", reference.mistakes, BATCH)
-        return {min(failing): said} if said else {}
-    if 1 in failing:
+    elif 1 in failing:
         said = transposed(outputs.weights, reference.network.WEIGHT_SHAPES)
-        return {1: said} if said else {}
-    limits, about = tolerances(TOLERANCES, reference.task, row), {}
-    if 3 in failing and not (4 in failing and _same_outputs(failing[3])):
-        about[3] = _forward(failing[3], outputs, reference, limits)
-    if 4 in failing and _same_outputs(failing.get(3)):  # else what is wrong with the network shows there, too
-        about[4] = _training(failing[4], outputs, reference, limits)
-    return {level: said for level, said in about.items() if said}
+    elif (
+        3 in failing and "accuracy" not in failing[3].measured
+    ):  # what is wrong with the network shows in training, too
+        level, said = 3, _forward(outputs, reference, limits)
+    elif 4 in failing:
+        level, said = 4, _training(failing[4], outputs, reference, limits)
+    return {level: said} if said else {}
 
 
-def _same_outputs(forward: Finding | None) -> bool:
-    """Whether the test probabilities agree, though the accuracy may not."""
-    return forward is None or "accuracy" in forward.measured
-
-
-def _forward(failing: Finding, outputs: Outputs, reference: Reference, limits: dict) -> str | None:
-    _, _, x, y = reference.data(outputs.record.params["N_TRAIN"], outputs.record.params["N_TEST"])
-    mine, weights, mistakes = outputs.outputs, _single(outputs.weights), reference.mistakes
-    if _same_outputs(failing):
-        return _relabelled(mine, y, outputs.record.metrics.accuracy, mistakes.TRAINING)
-    first = _floats(x[: min(LOOKED_AT, len(mine))])
+def _forward(outputs: Outputs, reference: Reference, limits: dict) -> str | None:
+    _, _, x, _ = reference.data(BATCH, outputs.record.params["N_TEST"])
+    mine, weights = outputs.outputs, cast_all(outputs.weights, np.float32)
+    first = cast(x[: min(LOOKED_AT, len(mine))], np.float32)
     right = reference.network.probabilities(weights, first)
     if mine.shape[1:] != right.shape[1:]:
         return None
@@ -398,61 +349,52 @@ def _forward(failing: Finding, outputs: Outputs, reference: Reference, limits: d
     worst = np.argsort(np.abs(mine[: len(first)] - right).max(axis=1))[-REPLAYED:]
 
     def judged(network: Any) -> Finding:
-        judge, expected = Judge(3, limits), network.probabilities(weights, first[worst])
-        judge.at_most("probability", np.abs(mine[worst] - expected).max(), "")
+        judge = Judge(3, limits)
+        _same_probabilities(judge, mine[worst], network.probabilities(weights, first[worst]))
         return judge.finding
 
-    return named(judged(reference.network), (Replay(name, judged(each)) for name, each in mistakes.FORWARD.items()))
-
-
-def _relabelled(mine: np.ndarray, y: np.ndarray, accuracy: float | None, mistakes: dict[str, Any]) -> str | None:
-    for name, each in mistakes.items():
-        labels = each.labels(y) if hasattr(each, "labels") else None
-        if labels is not None and abs((mine.argmax(axis=1) == labels).mean() - (accuracy or 0.0)) < 0.5 / len(y):
-            return f"the accuracy is that of {name}"
-    return None
+    mistakes = reference.mistakes.FORWARD.items()
+    return named(judged(reference.network), ((name, judged(network)) for name, network in mistakes))
 
 
 def _training(failing: Finding, outputs: Outputs, reference: Reference, limits: dict) -> str:
-    losses, params = outputs.record.metrics.loss, outputs.record.params
-    (_, expected), (start, (x, _)) = reference.once(_trained), reference.once(_start)
-    numbers = f"losses {_row(losses)}, reference {_row(expected)}; {_agree(losses, expected, limits['loss'])}"
+    losses, (_, expected), (start, _) = outputs.record.metrics.loss, reference.once(_steps), reference.once(_first_step)
+    numbers = _compared(losses, expected, limits["loss"])
     if all(np.array_equal(outputs.weights[name], array) for name, array in start.items()):
-        if losses and losses[0] is not None and abs(losses[0] - expected[0]) <= limits["loss"]:
+        if abs(losses[0] - expected[0]) <= limits["loss"]:
             return f"{numbers}; the weights are those of the start: does the optimizer take a step?"
-        return f"no batch came out of {len(x)} images at batch {params['BATCHSIZE']}: is the short batch dropped?"
-    constants = tuple((reference.task.constants() | {"BATCHSIZE": params["BATCHSIZE"]}).items())
+        return f"no batch came out of {BATCH} images at batch {BATCHSIZE}: is the short batch dropped?"
 
     def replays() -> Iterator[Replay]:
         for name in reference.mistakes.TRAINING:
-            _, (loss,) = reference.once(_replayed, name, constants, 1)
+            _, (loss,) = reference.once(_replayed, name, 1)
             if abs(losses[0] - loss) * GUESS > max(abs(losses[0] - expected[0]), limits["loss"]):
                 continue  # it begins elsewhere: the other steps need not be computed
-            weights, theirs = reference.once(_replayed, name, constants, STEPS)
-            yield Replay(name, training(outputs.weights, losses, start, weights, theirs, limits))
+            weights, theirs = reference.once(_replayed, name, STEPS)
+            yield name, training(outputs.weights, losses, start, weights, theirs, limits)
 
-    said = named(failing, replays(), certain=CERTAIN) if len(losses) == STEPS and None not in losses else None
+    said = named(failing, replays(), certain=CERTAIN)
     return f"{numbers}; {said}" if said else numbers
 
 
-def _row(losses: list) -> str:
-    return " ".join("none" if loss is None else f"{loss:.4g}" if abs(loss) >= 100 else f"{loss:.3f}" for loss in losses)
+def _compared(losses: list, expected: list, tolerance: float) -> str:
+    rows = [" ".join(f"{loss:#.4g}" for loss in row) for row in (losses, expected)]
+    n = [*(abs(loss - wanted) <= tolerance for loss, wanted in zip(losses, expected)), False].index(False)
+    agree = "none agrees" if n == 0 else "the first agrees" if n == 1 else f"the first {n} agree"
+    return f"losses {rows[0]}, reference {rows[1]}; {agree}"
 
 
-def _agree(losses: list, expected: list, tolerance: float) -> str:
-    same = [loss is not None and abs(loss - wanted) <= tolerance for loss, wanted in zip(losses, expected)]
-    n = same.index(False) if False in same else len(same)
-    return "none agrees" if n == 0 else "the first agrees" if n == 1 else f"the first {n} agree"
-
-
-def _start(reference: Reference) -> tuple[Weights, tuple[np.ndarray, np.ndarray]]:
+def _first_step(reference: Reference) -> tuple[Weights, tuple[np.ndarray, np.ndarray]]:
+    """What ``trained`` starts with, in float32: weights, and the batch."""
     x, y, _, _ = reference.data(BATCH, n_test=1)
-    return _single(reference.start), (_floats(x), y)
+    return cast_all(reference.start, np.float32), (cast(x, np.float32), y)
 
 
-def _replayed(reference: Reference, name: str, constants: tuple, steps: int) -> tuple[Weights, list[float]]:
-    start, batch = reference.once(_start)
-    return reference.mistakes.TRAINING[name].train(start, [batch] * steps, dict(constants))
+def _replayed(reference: Reference, name: str, steps: int) -> tuple[Weights, list[float]]:
+    """The weights after so many steps with a known mistake, and the loss before each."""
+    start, batch = reference.once(_first_step)
+    constants = reference.task.constants() | {"BATCHSIZE": BATCHSIZE}
+    return reference.mistakes.TRAINING[name].train(start, [batch] * steps, constants)
 
 
 # ---- Crossing: the weights that each row has trained, evaluated by every row on the same test examples
@@ -463,62 +405,42 @@ TRAINING = {"EPOCHS": 2, "N_TRAIN": 5000}  # enough to be no longer the initial 
 EVALUATION = {"EPOCHS": 1, "N_TRAIN": 64, "LR": 0.0}  # one step that changes nothing
 
 
-class Matrix(Strict):
+class Matrix(Crossing):
     """hits[i][j]: how many of the test examples row j classifies rightly with the weights that row i has trained.
 
-    others[i][j]: how many it puts in another class than row i does, ties aside. ties[i]: how many of row i's examples are ties.
-    None: that run failed.
+    What it puts in another class than row i does counts in ``others``.
     """
 
-    made: datetime
-    commit: Commit
-    machine: Machine
     synthetic: bool
     training: dict[str, int]
     n_test: int
-    rows: list[str]
     hits: list[list[int | None]]
-    others: list[list[int | None]]
-    ties: list[int | None]
-    errors: list[str] = []
+
+    corner, other = "trained by / evaluated by", "in another class"
 
     @property
     def passed(self) -> bool:
         """Every example is in one class for all rows, but for ties, which may also change how many are right."""
-        if any(None in line for line in (*self.hits, *self.others)):
+        if any(None in line for line in (*self.hits, *self.others)) or any(map(any, self.others)):
             return False
-        return not any(map(any, self.others)) and all(
-            max(hits) - min(hits) <= ties for hits, ties in zip(self.hits, self.ties)
-        )
+        return all(max(hits) - min(hits) <= ties for hits, ties in zip(self.hits, self.ties))
 
-    def section(self, titles: dict[str, str]) -> list[str]:
-        """The matrix as a section of the conformance page. titles: of the rows, by name."""
-        names = [titles.get(name, name) for name in self.rows]
-        body = [
-            [
-                name,
-                *map(_count, hits),
-                "" if None in others else f"{max(others):,}",
-                "" if ties is None else f"{ties:,}",
-            ]
-            for name, hits, others, ties in zip(names, self.hits, self.others, self.ties)
-        ]
-        verdict = "All agree" if self.passed else "**They do not agree**"
+    def cells(self) -> list[list[str]]:
+        return [["failed" if count is None else f"{count:,}" for count in hits] for hits in self.hits]
+
+    def explained(self) -> tuple[str, str]:
         examples = f"{self.n_test:,} {'SYNTHETIC ' if self.synthetic else ''}test examples"
-        text = (
+        return "Cross-loading", (
             f"Each line has the weights that one framework trained ({self.training['EPOCHS']} epochs of "
             f"{self.training['N_TRAIN']:,} examples). A figure says how many of {examples} a framework classifies rightly with "
             "them. *In another class* counts examples that some framework puts elsewhere than the one that trained the weights. "
-            f"*Ties* are examples whose two likeliest classes differ by less than {TIE:g}: they are not counted. {verdict}. "
-            f"{self.machine.name}, {self.made:%Y-%m-%d}, commit {self.commit}."
+            f"*Ties* are examples whose two likeliest classes differ by less than {TIE:g}: they are not counted."
         )
-        table = markdown.table(["trained by / evaluated by", *names, "in another class", "ties"], body)
-        return ["## Cross-loading", text, table, *map(markdown.escape, self.errors)]
 
 
 def same_network(one: Reference, other: Reference) -> bool:
     """Whether both flavours compute the same probabilities from the same weights: they differ in nothing but training."""
-    if {name: w.shape for name, w in one.start.items()} != {name: w.shape for name, w in other.start.items()}:
+    if one.network.WEIGHT_SHAPES != other.network.WEIGHT_SHAPES:
         return False
     (ones, _), (others, _) = (reference.tested(one.start, BATCH, n_test=8) for reference in (one, other))
     return np.allclose(ones, others, rtol=0, atol=1e-9)
@@ -531,22 +453,18 @@ def cross(
 
     note: called as each run ends. changed: parameters that the user has set.
     """
-    constants = reference.task.constants()
+    constants, numbers = reference.task.constants(), range(len(rows))
     n_test = changed.get("N_TEST", constants["N_TEST"])
     n_train = changed.get("N_TRAIN", min(TRAINING["N_TRAIN"], constants["N_TRAIN"]))
-    matrix = Matrix(
-        made=datetime.now(UTC).replace(microsecond=0),
-        commit=Commit(),
-        machine=bench.workers.slots[0].machine,
+    matrix = Matrix.empty(
+        rows,
+        bench,
         synthetic=reference.synthetic,
         training=TRAINING | {"N_TRAIN": n_train},
         n_test=n_test,
-        rows=[row.name for row in rows],
         hits=[[None] * len(rows) for _ in rows],
-        others=[[None] * len(rows) for _ in rows],
-        ties=[None] * len(rows),
     )
-    classes: list[np.ndarray] = [np.empty(0)] * len(rows)  # of the test examples by each row's own weights
+    classes: dict[int, np.ndarray] = {}  # of the test examples by each row's own weights
     with TemporaryDirectory(prefix="rosetta-") as folder:
         weights = [Path(folder) / f"{row.stem}.npz" for row in rows]
 
@@ -556,8 +474,10 @@ def cross(
             job = matrix.training if i == j else EVALUATION | {"INITIAL_WEIGHTS": str(weights[i])}
             return i, j, bench.prober(rows[j], reference)(job | {"N_TEST": n_test})
 
-        def run(pairs: list[tuple[int, int]]) -> None:
-            for i, j, outputs in bench.workers.each(probe, pairs):
+        diagonal = [(i, i) for i in numbers]
+        for pairs in (diagonal, [(i, j) for i in numbers for j in numbers if i != j]):
+            ready = [(i, j) for i, j in pairs if i == j or i in classes]
+            for i, j, outputs in bench.workers.each(probe, ready):
                 matrix.commit = outputs.record.commit
                 if outputs.error:
                     matrix.errors.append(f"{rows[j].name} with the weights of {rows[i].name}: {outputs.error}")
@@ -573,12 +493,4 @@ def cross(
                 others = matrix.others[i][j] = int(((classes[i] != TIED) & (classes[i] != likeliest)).sum())
                 apart = f", {others:,} in another class" if others else ""
                 note(f"{rows[i].name} -> {rows[j].name}: {hits:,} of {n_test:,}{apart}")
-
-        numbers = range(len(rows))
-        run([(i, i) for i in numbers])
-        run([(i, j) for i in numbers for j in numbers if i != j and weights[i].is_file()])
     return matrix
-
-
-def _count(examples: int | None) -> str:
-    return "failed" if examples is None else f"{examples:,}"

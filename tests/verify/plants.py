@@ -151,10 +151,7 @@ network.cross_entropy, network.cross_entropy_gradient = lambda z, y: entropy(sof
     "a short batch filled up with black images": "more = BATCHSIZE - N_TRAIN\n"
     "x_train = numpy.concatenate([x_train, 0 * x_train[:more]])\ny_train = numpy.concatenate([y_train, 0 * y_train[:more]])",
     "biases that are not trained": AROUND.format("return loss, {n: a if a.ndim > 1 else 0 * a for n, a in g.items()}"),
-    "the loss after the step": (
-        "total += loss * len(x)",
-        "total += network.gradients(weights, x, y)[0] * len(x)",
-    ),
+    "the loss after the step": ("total += loss * len(x)", "total += network.gradients(weights, x, y)[0] * len(x)"),
     "the mean of all losses so far": (
         "log.epoch(total / len(x_train)",
         "all = [*globals().get('all', []), total / len(x_train)]; log.epoch(sum(all) / len(all)",

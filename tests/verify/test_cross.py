@@ -14,20 +14,13 @@ from rosetta.where import Where
 MACHINE = Machine(name="test-machine", cpu="a CPU", cores=2, memory=8 * 1024**3, os="an OS", gpus=[])
 
 
+SETTING = {"made": datetime(2026, 11, 23, tzinfo=UTC), "commit": Commit(), "machine": MACHINE}
+
+
 def matrix(**changed) -> train.Matrix:
-    agreeing = {
-        "made": datetime(2026, 11, 23, tzinfo=UTC),
-        "commit": Commit(),
-        "machine": MACHINE,
-        "synthetic": False,
-        "training": {"EPOCHS": 2, "N_TRAIN": 64},
-        "n_test": 50,
-        "rows": ["one", "other"],
-        "hits": [[30, 30], [31, 31]],
-        "others": [[0, 0], [0, 0]],
-        "ties": [0, 0],
-    }
-    return train.Matrix(**agreeing | changed)
+    of_data = {"synthetic": False, "training": {"EPOCHS": 2, "N_TRAIN": 64}, "n_test": 50, "rows": ["one", "other"]}
+    agreeing = {"hits": [[30, 30], [31, 31]], "others": [[0, 0], [0, 0]], "ties": [0, 0]}
+    return train.Matrix(**SETTING | of_data | agreeing | changed)
 
 
 @pytest.mark.parametrize(
@@ -47,31 +40,26 @@ def test_agreement(changed, agree):
     assert ("All agree." in text) == agree and ("**They do not agree**" in text) != agree
 
 
-def test_flavours_of_one_network():
-    """They differ in Adam alone."""
-    task = catalog.load().task("imdb_gru")
-    own, adam, before = (
-        train.Reference(task, flavour, synthetic=True)
-        for flavour in ("reset_after", "reset_after, epsilon hat", "reset_before")
-    )
-    assert train.same_network(own, adam) and not train.same_network(own, before)
+@pytest.mark.parametrize(
+    "proof, key, flavours, another",
+    [
+        (train, "imdb_gru", ("reset_after", "reset_after, epsilon hat"), "reset_before"),  # they differ in Adam alone
+        pytest.param(
+            infer, "resnet50_features", ("v1", "v1, biases of 1x1"), "v1.5", marks=pytest.mark.long
+        ),  # in biases alone
+    ],
+)
+def test_flavours_of_one_network(proof, key, flavours, another):
+    task = catalog.load().task(key)
+    one, same, other = (proof.Reference(task, flavour, synthetic=True) for flavour in (*flavours, another))
+    assert proof.same_network(one, same) and not proof.same_network(one, other)
 
 
 def agreement(outputs: list, own=()) -> infer.Agreement:
-    rows = [f"row {number}" for number in range(len(outputs))]
-    none = [[None] * len(rows) for _ in rows]
-    made, commit = datetime(2026, 11, 23, tzinfo=UTC), Commit()
-    found = infer.Agreement(
-        made=made,
-        commit=commit,
-        machine=MACHINE,
-        own=list(own),
-        inputs=4,
-        rows=rows,
-        apart=none,
-        others=[line[:] for line in none],
-        ties=[None] * len(rows),
-    )
+    size = len(outputs)
+    rows, none = [f"row {number}" for number in range(size)], [[None] * size for _ in outputs]
+    lists = {"apart": none, "others": none, "ties": [None] * size}
+    found = infer.Agreement(**SETTING, own=list(own), inputs=4, rows=rows, **lists)
     infer.compare(found, outputs)
     return found
 
@@ -103,15 +91,6 @@ def test_nearest_ones_that_are_as_near_are_ties():
 def test_row_that_failed_is_no_agreement():
     found = agreement([PLACES, None])
     assert not found.passed and "failed" in "\n".join(found.section({}))
-
-
-@pytest.mark.long
-def test_flavours_that_differ_in_biases_alone():
-    task = catalog.load().task("resnet50_features")
-    plain, biased, other = (
-        infer.Reference(task, flavour, synthetic=True) for flavour in ("v1", "v1, biases of 1x1", "v1.5")
-    )
-    assert infer.same_network(plain, biased) and not infer.same_network(plain, other)
 
 
 def test_rows_of_two_networks_are_refused(tmp_path):

@@ -61,27 +61,22 @@ def findings(request, tmp_path_factory) -> dict[Case, tuple[list[Finding], dict[
         mutant, reference = plant(case, tmp_path_factory.mktemp("mutant")), references[task, name]
         probe = bench.prober(mutant, reference)
         size = USUAL if mistake in OF_BATCHES else SMALL
-        outputs, found = _judged(PLANTED[task][mistake], mutant, probe, reference, size)
+        found, outputs = _judged(PLANTED[task][mistake], mutant, probe, reference, size)
         if outputs.skipped:
             return case, outputs.error
-        return case, (found, PROOFS[reference.task.kind_name].diagnose(found, [outputs], reference, mutant))
+        return case, (found, PROOFS[reference.task.kind_name].diagnose(found, outputs, reference, mutant))
 
     return dict(bench.workers.each(judge, cases))
 
 
 def _judged(mutation: Mutation, mutant: Copy, probe, reference, size: Size):
-    """One probe is enough to see a mistake: what it left, and what its levels found."""
+    """One probe is enough to see a mistake: what its levels found, and what it left."""
     if not reference.task.kind.trains:
-        found, outputs = infer.judge(mutant, probe, reference, gpu=False)
-        return outputs, found
+        return infer.judge(mutant, probe, reference, gpu=False)
     if mutation.level == 5 and not reference.drops:
-        outputs = train.shuffled(probe, reference, size)
-        return outputs, train.of_shuffled(outputs, reference, TOLERANCES)
-    if mutation.level in (2, 5):
-        outputs = train.dropped(probe, reference, size)
-        return outputs, train.of_dropped(outputs, reference, TOLERANCES, size)
-    outputs = train.trained(probe, reference, size)
-    return outputs, train.of_trained(outputs, reference, TOLERANCES, size)
+        return train.shuffled(probe, reference, TOLERANCES, size)
+    show = train.dropped if mutation.level in (2, 5) else train.trained
+    return show(probe, reference, TOLERANCES, size)
 
 
 @pytest.mark.rows
