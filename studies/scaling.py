@@ -14,7 +14,7 @@ from rosetta import catalog, files, markdown, records
 from rosetta.kinds.kind import BATCH
 from rosetta.measure import protocols
 from rosetta.measure.protocols import PHASE, Benchmark
-from rosetta.measure.tables import Group
+from rosetta.measure.rows import Group
 from rosetta.paths import checkout
 from rosetta.tasks import Task
 
@@ -99,9 +99,9 @@ def main() -> None:
             for source in map(protocols.read_published, protocol.published):
                 if source.platforms:
                     parts += [f"## Against {source.source}", *_errors(task, source)]
-    for (key, name, _), group in protocols.grouped(known, every).items():
-        if hasattr(known.task(key).params, "network"):  # which knows the size of the gradient
-            parts += _measured(known.task(key), name, group)
+    for task, name, group in protocols.groups(known, every):
+        if hasattr(task.params, "network"):  # which knows the size of the gradient
+            parts += _measured(task, name, group)
     files.write_atomically(PAGE, "\n\n".join(parts) + "\n")
 
 
