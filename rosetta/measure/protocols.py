@@ -387,18 +387,18 @@ def _cell(task: Task, floor: float | None, unit: str, point: Point) -> str:
 
 def _against_forward(protocol: Protocol, group: Group, which: str, threads: int) -> list[str]:
     """How many times as long as its forward pass a network's forward and backward take."""
-    places = {(place[which], place[BATCH]) for place in protocol.places() if place[PHASE] == "forward"}
-    columns = [
-        (place[which], place[BATCH], threads)
-        for place in protocol.places()
-        if place[PHASE] == "gradient" and (place[which], place[BATCH]) in places
-    ]
+    phases: dict[Column, set[str]] = {}
+    for place in protocol.places():
+        phases.setdefault((place[which], place[BATCH], threads), set()).add(place[PHASE])
+    columns = [column for column, there in phases.items() if there >= {"forward", "gradient"}]
     layout, body = Layout("gradient", columns, by_size=False), []
     for measured in group:
         timed = [point for point in measured.points if point.values]
         means = {(point.at[PHASE], column_of(point, which)): point.sample.mean for point in timed}
-        pairs = [(means.get(("gradient", column)), means.get(("forward", column))) for column in columns]
-        ratios = [f"{gradient / forward:.1f}" if gradient and forward else "" for gradient, forward in pairs]
+        ratios = []
+        for column in columns:
+            gradient, forward = means.get(("gradient", column)), means.get(("forward", column))
+            ratios.append(f"{gradient / forward:.1f}" if gradient and forward else "")
         body += [[markdown.escape(measured.newest.title), *ratios]] if any(ratios) else []
     return layout.table("times its forward pass", body)
 
