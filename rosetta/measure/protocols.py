@@ -114,7 +114,10 @@ def run(
     counts = {"STEPS": steps or protocol.steps, "REPEATS": repeats or protocol.repeats, "WARMUP": protocol.warmup}
     due, there = [], 0
     for row in bench.rows:
-        measured = _measured(bench, row, earlier.get(row.full_name))
+        before, measured = earlier.get(row.full_name), []
+        if before and before.newest.versions == _versions(bench, row, before):
+            # What failed is tried again
+            measured = [rows.place(point) for point in before.points if point.status in ("ok", OUT_OF_MEMORY)]
         for spot in _spots(bench, row, protocol, slots, counts):
             if frozenset(spot.at.items()) in measured:
                 there += 1
@@ -172,13 +175,6 @@ def _earlier(bench: Measuring, name: str) -> dict[str, Measurement]:
             if newest.dataset.synthetic == synthetic and is_todays(newest, row.notebook):
                 made[row.full_name] = measured
     return made
-
-
-def _measured(bench: Measuring, row: Row, earlier: Measurement | None) -> set[frozenset]:
-    """The places of points that today's versions have times of, or no memory for; what failed is tried again."""
-    if not earlier or earlier.newest.versions != _versions(bench, row, earlier):
-        return set()
-    return {rows.place(point) for point in earlier.points if point.status in ("ok", OUT_OF_MEMORY)}
 
 
 def _versions(bench: Measuring, row: Row, earlier: Measurement | None) -> dict[str, str]:

@@ -94,8 +94,8 @@ def groups(catalog: Catalog, every: Iterable[Record], what: str) -> list[Group]:
 
 def picture_file(group: Group, name: str, results: Path) -> Path:
     """Where the picture of a group lies, if one was drawn."""
-    record = group[0].newest
-    return results / record.machine.name / FOLDER / f"{record.task}-{name}.svg"
+    newest = group[0].newest
+    return results / newest.machine.name / FOLDER / f"{newest.task}-{name}.svg"
 
 
 @contextmanager
