@@ -71,9 +71,8 @@ class Unit:
 
 def spread(sample: Sample, digits: int, scale: float = 1) -> str:
     """Median, smallest and largest: ``1.47 (1.44 - 1.51)``; each is multiplied by ``scale``."""
-    return "{:.{n}f} ({:.{n}f} - {:.{n}f})".format(
-        scale * sample.median, scale * sample.low, scale * sample.high, n=digits
-    )
+    low, middle, high = (f"{scale * value:.{digits}f}" for value in (sample.low, sample.median, sample.high))
+    return f"{middle} ({low} - {high})"
 
 
 def _rough(value: float) -> str:

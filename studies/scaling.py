@@ -7,14 +7,13 @@ gradients and sends out n copies of the weights through its own link.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from statistics import fmean
 
 from rosetta import catalog, files, markdown, records
 from rosetta.kinds.kind import BATCH
 from rosetta.measure import protocols
 from rosetta.measure.protocols import PHASE, Benchmark
-from rosetta.measure.tables import Group
+from rosetta.measure.rows import Group
 from rosetta.paths import checkout
 from rosetta.tasks import Task
 
@@ -53,40 +52,19 @@ def on_platform(size: float, devices: int, platform: dict) -> float:
     return exchange + (ring(size, instances, 1e9 * platform["between_gb_per_s"]) if instances > 1 else 0)
 
 
-@dataclass(frozen=True)
-class Compared:
-    """A published rate of several devices, examples a second, and the model's from the same publication's rate of one."""
-
-    network: str
-    batch: int
-    platform: str
-    devices: int
-    rate: float
-    model: float
-
-    @property
-    def error(self) -> float:
-        return self.model / self.rate - 1
-
-
-def compared(task: Task, source: Benchmark) -> list[Compared]:
-    """Those of all platforms whose links are known, on synthetic data."""
-    found, which = [], task.kind.which
-    single = {}
+def compared(task: Task, source: Benchmark) -> dict[tuple[str, int, str, int], tuple[float, float]]:
+    """By network, batch, platform and devices: what was published of several devices on synthetic data, examples a second, and by which
+    part of it the model's rate is higher, which takes the same publication's rate of one device. Of platforms whose links are known."""
+    rates, made = {}, {}
     for point in source.points:
         at, (rate,) = point.at, point.figures.values()
-        if at.get("DATA") != "synthetic" or point.device not in source.platforms:
-            continue
-        place = at[which], at[BATCH], point.device
-        if at["devices"] == 1:
-            single[place] = rate
-        else:
-            found.append((place, at["devices"], rate))
-    made = []
-    for place, devices, rate in found:
-        which, batch, device = place
-        seconds = batch / single[place] + on_platform(_gradient(task, which), devices, source.platforms[device])
-        made.append(Compared(which, batch, device, devices, rate, devices * batch / seconds))
+        if at.get("DATA") == "synthetic" and point.device in source.platforms:
+            rates[at[task.kind.which], at[BATCH], point.device, at["devices"]] = rate
+    for (network, batch, platform, devices), rate in rates.items():
+        if devices > 1:
+            exchange_s = on_platform(_gradient(task, network), devices, source.platforms[platform])
+            step_s = batch / rates[network, batch, platform, 1] + exchange_s
+            made[network, batch, platform, devices] = rate, devices * batch / step_s / rate - 1
     return made
 
 
@@ -99,9 +77,9 @@ def main() -> None:
             for source in map(protocols.read_published, protocol.published):
                 if source.platforms:
                     parts += [f"## Against {source.source}", *_errors(task, source)]
-    for (key, name, _), group in protocols.grouped(known, every).items():
-        if hasattr(known.task(key).params, "network"):  # which knows the size of the gradient
-            parts += _measured(known.task(key), name, group)
+    for task, name, group in protocols.groups(known, every):
+        if hasattr(task.params, "network"):  # which knows the size of the gradient
+            parts += _measured(task, name, group)
     files.write_atomically(PAGE, "\n\n".join(parts) + "\n")
 
 
@@ -111,23 +89,20 @@ def _gradient(task: Task, which: str) -> float:
 
 
 def _errors(task: Task, source: Benchmark) -> list[str]:
-    found = compared(task, source)
-    off = [abs(each.error) for each in found]
+    published = compared(task, source)
+    off = [abs(error) for _, error in published.values()]
     words = (
         f"Examples a second as published, and how far the model is off. On average it is off by {fmean(off):.1%} of "
         f"{len(off)} rates, at most by {max(off):.1%}. Rates of links are nominal or assumed, not fitted. In brackets: by how much the model's rate is higher (+) or lower (-)."
     )
     parts = [markdown.wrapped(words)]
     for platform, about in source.platforms.items():
-        numbers = [
-            number for number in DEVICES if any((each.platform, each.devices) == (platform, number) for each in found)
-        ]
-        heading = ["network, batch of a device", *(f"{number} devices" for number in numbers)]
         lines: dict[tuple, dict[int, str]] = {}
-        for each in found:
-            if each.platform == platform:
-                cell = f"{each.rate:,g} ({each.error:+.1%})"
-                lines.setdefault((each.network, each.batch), {})[each.devices] = cell
+        for (network, batch, device, number), (rate, error) in published.items():
+            if device == platform:
+                lines.setdefault((network, batch), {})[number] = f"{rate:,g} ({error:+.1%})"
+        numbers = [number for number in DEVICES if any(number in cells for cells in lines.values())]
+        heading = ["network, batch of a device", *(f"{number} devices" for number in numbers)]
         body = [
             [f"{markdown.code(network)}, {batch}", *(cells.get(number, "") for number in numbers)]
             for (network, batch), cells in lines.items()

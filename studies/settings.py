@@ -7,6 +7,7 @@ have set every variable that helped since.
 
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 import click
@@ -17,7 +18,7 @@ from rosetta.measure import commands
 from rosetta.measure.rows import Measuring
 from rosetta.notebook import by_role
 from rosetta.plan import Plan
-from rosetta.records import Point, Record
+from rosetta.run.scripts import Script
 from rosetta.where import Where, assignments
 
 
@@ -32,17 +33,13 @@ def main(where: Where, variables: tuple[str, ...], steps: int, epochs: int) -> N
     def measure() -> int:
         bench = Measuring(where, "this study", "turns")
 
-        def work(planned: Plan, record: Record) -> Iterator[list[Point]]:
+        @contextmanager
+        def both(planned: Plan) -> Iterator[list[Script]]:
             code = by_role(planned.row.notebook)
             with bench.scripts(planned, code, code) as (plain, other):
-                other = replace(other, variables=other.variables | changed)
-                programs = {"notebook": plain, "settings": other}
-                yield commands.by_turns(bench, planned, record, programs, epochs)
+                yield [plain, replace(other, variables=other.variables | changed)]
 
-        plans = commands.pairs_of_plans(bench, steps, epochs)
-        code = bench.each("settings", commands.PAIR_HEADING, plans, work, commands.pair_line, changed)
-        commands.write_tables(bench)
-        return code
+        return commands.against(bench, "settings", steps, epochs, both, changed)
 
     sys.exit(lock.alone("studies.settings", measure, where.results))
 

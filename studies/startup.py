@@ -35,7 +35,7 @@ def measure(where: Where, repeats: int) -> int:
         took = [seconds(command) for _ in range(1 + repeats)]
         print(f"{' '.join(command):<22}{median(took[1:]):.2f}")
     bench = Measuring(where, "this study", "trains")
-    plans = [bench.short(row, steps=1, turns=3) for row in bench.rows]
+    plans = [bench.short(row, {}, steps=1, turns=3) for row in bench.rows]
     data.locate_all(plans, None)
     for planned in plans:
         starts = []

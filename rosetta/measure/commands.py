@@ -5,9 +5,9 @@ step.
 """
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import asdict, dataclass
 from itertools import islice, product
 from math import ceil
 from pathlib import Path
@@ -18,10 +18,10 @@ from rosetta import catalog, records
 from rosetta.catalog import Catalog, Row
 from rosetta.errors import RosettaError, needs_extra
 from rosetta.figures import clock
-from rosetta.kinds.kind import BATCH, Kind
+from rosetta.kinds.kind import BATCH
 from rosetta.measure import protocols, rows, tables
-from rosetta.measure.rows import Measuring, Process, usual_threads
-from rosetta.measure.tables import PHASES, line, milliseconds
+from rosetta.measure.rows import Measuring, Process
+from rosetta.measure.tables import PHASES, milliseconds
 from rosetta.notebook import by_role
 from rosetta.paths import portable
 from rosetta.plan import Plan, checked
@@ -30,7 +30,7 @@ from rosetta.run import scripts
 from rosetta.run.devices import Slot
 from rosetta.run.machine import describe
 from rosetta.run.scripts import Script
-from rosetta.where import Where, axes, numbers, results_folder
+from rosetta.where import Where, axes, results_folder
 
 STEPS, REPEATS = 100, 5  # of a sweep: timed at once, and how often
 SLOW_BATCH = 64  # the largest batch of a row that takes seconds a step
@@ -63,6 +63,11 @@ def matrix_product(size: int) -> float:
     return 2 * size**3 / (time.perf_counter() - started)
 
 
+def line(cells: Iterable[str], width: int) -> str:
+    """A line on the screen, flush right."""
+    return "".join(f"{cell:>{width}}" for cell in cells)
+
+
 def write_tables(bench: Measuring, draw: Draw | None = None) -> None:
     """Write the tables of everything below the results folder. draw: pictures, first."""
     every = [record for _, record in records.read_all(bench.results)]
@@ -71,37 +76,50 @@ def write_tables(bench: Measuring, draw: Draw | None = None) -> None:
         bench.console.say(portable(str(file)))
 
 
-def fastest(options: Where, steps: int, epochs: int) -> int:
+def fastest(where: Where, steps: int, epochs: int) -> int:
     """Every notebook by turns with the program of its framework that has the fastest idiomatic loop."""
-    bench = Measuring(options, "measure fastest", "turns")
+    bench = Measuring(where, "measure fastest", "turns")
 
-    def work(planned: Plan, record: Record) -> Iterator[list[Point]]:
+    def both(planned: Plan) -> AbstractContextManager[list[Script]]:
         code = by_role(planned.row.notebook)
         change = scripts.changes(scripts.program("fastest", planned.row), planned.kind.names)
-        with bench.scripts(planned, code, scripts.changed(code, change)) as both:
-            yield by_turns(bench, planned, record, dict(zip(("notebook", "fastest"), both)), epochs)
+        return bench.scripts(planned, code, scripts.changed(code, change))
 
-    code = bench.each("fastest", PAIR_HEADING, pairs_of_plans(bench, steps, epochs), work, pair_line)
+    return against(bench, "fastest", steps, epochs, both, {})
+
+
+def against(
+    bench: Measuring,
+    what: str,
+    steps: int,
+    turns: int,
+    both: Callable[[Plan], AbstractContextManager[list[Script]]],
+    changed: dict[str, str],
+) -> int:
+    """Measure every row's notebook by turns with another program, keep the times and write the tables. Exit code as of all measurements.
+
+    what: the other program, as records name it. steps, turns: of each, with each set of parameters that the task names for a comparison
+    of loops. both: the scripts of notebook and program. changed: what was set by hand.
+    """
+    plans = [
+        bench.short(row, parameters, steps, turns)
+        for row in bench.rows
+        for parameters in bench.catalog.task(row.task).compared
+        if parameters.get(bench.catalog.kind(row).which) not in row.facts.lacking(bench.slot.on_gpu)
+    ]
+
+    def work(planned: Plan, record: Record) -> Iterator[list[Point]]:
+        with both(planned) as (notebook, other):
+            yield by_turns(bench, planned, record, {"notebook": notebook, what: other}, turns)
+
+    def shown(points: list[Point]) -> str:
+        ((label, times),) = tables.pairs(points)
+        return f"{line(times, 26)}  {label}".rstrip()
+
+    heading = line(["notebook, ms a step", "other, ms a step", "notebook / other"], 26)
+    code = bench.each(what, heading, plans, work, shown, changed)
     write_tables(bench)
     return code
-
-
-PAIR_HEADING = line(["notebook, ms a step", "other, ms a step", "notebook / other"], 26)
-
-
-def pair_line(points: list[Point]) -> str:
-    ((label, group),) = tables.pairs(points).items()
-    return f"{line(tables.pair(group), 26)}  {label}".rstrip()
-
-
-def pairs_of_plans(bench: Measuring, steps: int, turns: int) -> list[Plan]:
-    """Short runs of every row, with each set of parameters that its task names for a comparison of loops."""
-    return [
-        bench.short(row, steps, turns, place)
-        for row in bench.rows
-        for place in bench.catalog.task(row.task).compared
-        if place.get(bench.catalog.kind(row).which) not in row.facts.lacking(bench.slot.on_gpu)
-    ]
 
 
 def by_turns(bench: Measuring, planned: Plan, record: Record, programs: dict[str, Script], turns: int) -> list[Point]:
@@ -141,32 +159,40 @@ def alternate(
 
 @dataclass(frozen=True)
 class Grid:
-    """Every phase is timed ``repeats`` times, ``steps`` steps at once, for each batch size; ``axes`` are other parameters."""
+    """The points of a row: every phase is timed ``repeats`` times, ``steps`` steps at once, for each batch size at each place."""
 
+    places: list[dict]  # other parameters of each process; one measures all batch sizes
     batch_sizes: list[int]
-    axes: dict[str, list]
     steps: int
     repeats: int
+    estimate_s: float  # with one number of threads
 
-    def fewer(self) -> "Grid":
-        """A tenth of the steps and small batches alone, for a row whose steps take seconds."""
-        small = [size for size in self.batch_sizes if size <= SLOW_BATCH] or [min(self.batch_sizes)]
-        return replace(self, batch_sizes=small, steps=ceil(self.steps / 10))
 
-    def places(self) -> list[dict]:
-        """The parameters of each process; one measures all batch sizes."""
-        return [dict(zip(self.axes, values)) for values in product(*self.axes.values())]
+def grid_of(bench: Measuring, row: Row, asked: dict[str, list], steps: int, repeats: int) -> Grid:
+    """The task's axes, or those that were asked for. Where a step takes seconds, a tenth of the steps and small batches alone.
 
-    def estimate_s(self, row: Row, kind: Kind) -> float:
-        """Seconds of a row with one number of threads, by its cost on 2 cores: the phases together are two steps."""
-        cost, examples, starts = row.facts.cost, 2 * sum(self.batch_sizes) * (self.steps * self.repeats + WARM_UP), 1
-        if not kind.trains:
-            examples, starts = sum(self.batch_sizes) * self.steps * (OWN_PASSES + self.repeats), len(self.batch_sizes)
-        return len(self.places()) * (starts * cost.start_s + examples * cost.item_ms / 1000)
+    Raises RosettaError for a parameter that the task does not have.
+    """
+    task = bench.catalog.task(row.task)
+    along = task.sweep | asked
+    for name, values in along.items():
+        for value in values:
+            checked({name: value}, task)
+    sizes = along.pop(BATCH, [task.constants()[BATCH]])
+    if bench.slow(row, {}):
+        sizes = [size for size in sizes if size <= SLOW_BATCH] or [min(sizes)]
+        steps = ceil(steps / 10)
+    places = [dict(zip(along, values)) for values in product(*along.values())]
+    # By its cost on 2 cores; the phases together are two steps
+    starts, examples = 1, 2 * sum(sizes) * (steps * repeats + WARM_UP)
+    if not task.kind.trains:
+        starts, examples = len(sizes), sum(sizes) * steps * (OWN_PASSES + repeats)
+    estimate_s = len(places) * (starts * row.facts.cost.start_s + examples * row.facts.cost.item_ms / 1000)
+    return Grid(places, sizes, steps, repeats, estimate_s)
 
 
 def sweep(
-    options: Where,
+    where: Where,
     threads: str | None,
     axis: list[str] | None,
     steps: int | None,
@@ -179,39 +205,35 @@ def sweep(
     if protocol:
         if axis or plot:
             raise RosettaError("--protocol says its points itself: leave out --axis and --plot")
-        return protocols.run(options, protocol, threads, steps, repeats, minutes)
+        return protocols.run(where, protocol, threads, steps, repeats, minutes)
     if minutes:
         raise RosettaError("--minutes is for --protocol NAME, whose points can be left out")
     if plot:
         with needs_extra("sweep --plot"):
             from rosetta.measure import pictures
-    counts, asked_axes = numbers("--threads", threads) if threads else usual_threads(), axes(axis or [])
-    bench = Measuring(options, "sweep", "phases")
-    slots = [bench.with_threads(number) for number in counts]
-    grids, plans = {}, []
+    bench = Measuring(where, "sweep", "phases")
+    slots, asked, grids, plans = bench.slots(threads, each=True), axes(axis or []), {}, []
     for row in bench.rows:
-        task = bench.catalog.task(row.task)
-        along = task.sweep | asked_axes
-        for name, values in along.items():
-            for value in values:
-                checked({name: value}, task)
-        sizes = along.pop(BATCH, [task.constants()[BATCH]])
-        grid = Grid(sizes, along, steps or STEPS, repeats or REPEATS)
-        grids[row.full_name] = grid = grid.fewer() if bench.slow(row) else grid
+        grids[row.full_name] = grid = grid_of(bench, row, asked, steps or STEPS, repeats or REPEATS)
         constants = {BATCH: max(grid.batch_sizes)}
-        plans.append(bench.plan(row, constants | task.kind.short(constants, steps=1, turns=1)))
+        plans.append(bench.plan(row, constants | bench.catalog.kind(row).short(constants, steps=1, turns=1)))
     if not bench.slot.on_gpu:
-        total_s = len(slots) * sum(grids[row.full_name].estimate_s(row, bench.catalog.kind(row)) for row in bench.rows)
-        bench.console.say(f"about {clock(total_s)}")
+        bench.console.say(f"about {clock(len(slots) * sum(grid.estimate_s for grid in grids.values()))}")
 
     def work(planned: Plan, record: Record) -> Iterator[list[Point]]:
         grid = grids[planned.row.full_name]
         measure = time_phases if planned.kind.trains else time_passes
-        for slot, place in product(slots, grid.places()):
+        for slot, place in product(slots, grid.places):
             yield from measure(bench, bench.plan(planned.row, planned.changed | place), record, slot, grid, place)
 
+    def shown(points: list[Point]) -> str:
+        at = points[0].at
+        others = " ".join(f"{name}={value}" for name, value in tables.other_parameters(at).items())
+        phases = line(map(milliseconds, tables.timed(points)), 24)
+        return f"{at['threads']:>8}{at[BATCH]:>7}{phases}  {others}".rstrip()
+
     heading = f"{'threads':>8}{'batch':>7}" + line((f"{title}, ms" for title in PHASES.values()), 24)
-    code = bench.each("sweep", heading, plans, work, _sweep_line)
+    code = bench.each("sweep", heading, plans, work, shown, {})
     write_tables(bench, pictures.draw_sweeps if plot else None)
     return code
 
@@ -233,7 +255,18 @@ def time_phases(
         messages = process.messages()
         record.versions = next(messages)["versions"]
         for message in messages:
-            yield points_of_phases(slot.threads, grid.steps, place, message)
+            points = []
+            for phase in PHASES:
+                at = {
+                    "threads": slot.threads,
+                    **place,
+                    BATCH: message["batch_size"],
+                    "phase": phase,
+                    "steps": grid.steps,
+                }
+                points.append(Point(at=at, values=message["seconds"][phase]))
+                points.append(Point(at=at, values=[message["loss"][phase]], unit="loss"))  # evidence that it computed
+            yield points
 
 
 def time_passes(
@@ -253,20 +286,3 @@ def time_passes(
             Point(at=at, values=[each["seconds"] / grid.steps for each in passes]),
             Point(at=at, values=[passes[-1]["mean output"]], unit="mean output"),  # evidence that it computed
         ]
-
-
-def points_of_phases(threads: int, steps: int, place: dict, message: dict) -> list[Point]:
-    """What ``inside`` tells of one batch size: seconds a step of each phase, one a repeat, and its last loss."""
-    made = []
-    for phase in PHASES:
-        at = {"threads": threads, **place, BATCH: message["batch_size"], "phase": phase, "steps": steps}
-        made.append(Point(at=at, values=message["seconds"][phase]))
-        made.append(Point(at=at, values=[message["loss"][phase]], unit="loss"))  # evidence that it computed
-    return made
-
-
-def _sweep_line(points: list[Point]) -> str:
-    at = points[0].at
-    about = " ".join(f"{name}={value}" for name, value in tables.other_parameters(at).items())
-    phases = line(map(milliseconds, tables.timed(points)), 24)
-    return f"{at['threads']:>8}{at[BATCH]:>7}{phases}  {about}".rstrip()

@@ -1,6 +1,6 @@
 """Pictures of points by batch size, a small panel a row. Needs the optional extra ``site``."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from io import StringIO
 from math import ceil
 from pathlib import Path
@@ -16,15 +16,7 @@ from rosetta.catalog import Catalog
 from rosetta.kinds.kind import BATCH
 from rosetta.measure import protocols, rows
 from rosetta.measure.protocols import AS_IN_SWEEPS, PHASE
-from rosetta.measure.tables import (
-    PHASES,
-    SYNTHETIC,
-    other_parameters,
-    sweep_picture,
-    threads_of,
-    timed,
-    titled,
-)
+from rosetta.measure.tables import PHASES, SYNTHETIC, other_parameters, threads_of, timed, titled
 from rosetta.records import Point, Record
 from rosetta.report.charts import STYLE, WIDTH
 
@@ -40,58 +32,43 @@ SHOWN = {
 }
 
 
-def draw_sweeps(catalog: Catalog, every: Iterable[Record], results: Path) -> list[Path]:
+def draw_sweeps(catalog: Catalog, every: list[Record], results: Path) -> list[Path]:
     """Draw each machine's sweep of each task over several batch sizes, its rows in the catalog's order; returns what was written."""
-    order = {row.full_name: number for number, row in enumerate(catalog.rows())}
-    sweeps = [record for record in every if record.preset == "sweep" and record.full_name in order]
-    measured = rows.measurements(sweeps)
-    measured.sort(key=lambda each: (order[each.newest.full_name], each.newest.dataset.synthetic))
-    pictures: dict[Path, dict[str, list[Point]]] = {}
-    for each in measured:
-        file = sweep_picture(results, each.newest.machine.name, catalog.task(each.newest.task))
-        # Other axes than these two have no place in the picture
-        points = [point for point in timed(each.points) if not other_parameters(point.at)]
-        pictures.setdefault(file, {})[titled(each)] = points
     written = []
-    for file, points in pictures.items():
+    for group in rows.groups(catalog, every, "sweep"):
+        # Other axes than these two have no place in the picture
+        points = {
+            titled(each): [point for point in timed(each.points) if not other_parameters(point.at)] for each in group
+        }
         if len({point.at[BATCH] for of_row in points.values() for point in of_row}) > 1:
             label, value = RATE
             if all(title.endswith(SYNTHETIC) for title in points):  # said once
                 points = {title.removesuffix(SYNTHETIC): of_row for title, of_row in points.items()}
                 label += SYNTHETIC
-            files.write_atomically(file, draw(points, label, value))
-            written.append(file)
+            written.append(_write(rows.picture_file(group, "sweep", results), points, label, value))
     return written
 
 
-def draw_protocols(catalog: Catalog, every: Iterable[Record], results: Path) -> list[Path]:
+def draw_protocols(catalog: Catalog, every: list[Record], results: Path) -> list[Path]:
     """Draw the networks that a protocol takes at several batch sizes, of every machine; returns what was written."""
     written = []
-    for (key, name, machine), group in protocols.grouped(catalog, every).items():
-        task = catalog.task(key)
-        protocol = task.protocols[name].on(bool(group[0].newest.machine.gpus))
-        layouts = protocols.layouts(protocol, task.kind.which, protocols.thread_counts(group))
+    for task, name, group in protocols.groups(catalog, every):
+        protocol, which = task.protocols[name].on(bool(group[0].newest.machine.gpus)), task.kind.which
+        layouts = protocols.layouts(protocol, which, protocols.thread_counts(group))
         columns = {(layout.phase, column) for layout in layouts if layout.by_size for column in layout.columns}
-        of_rows = {each.newest.title: _renamed(each.points, columns, task.kind.which) for each in group}
-        of_rows = {title: points for title, points in of_rows.items() if points}
+        of_rows: dict[str, list[Point]] = {}
+        for each in group:
+            for point in each.points:
+                if point.values and (point.at[PHASE], protocols.column_of(point, which)) in columns:
+                    as_swept = point.at | {"phase": AS_IN_SWEEPS[point.at[PHASE]]}
+                    of_rows.setdefault(each.newest.title, []).append(point.model_copy(update={"at": as_swept}))
         for what, (label, value) in SHOWN.items() if of_rows else ():
-            file = protocols.picture_of(results, machine, task, name, what)
-            files.write_atomically(file, draw(of_rows, label, value))
-            written.append(file)
+            written.append(_write(rows.picture_file(group, f"{name}-{what}", results), of_rows, label, value))
     return written
 
 
-def _renamed(points: list[Point], columns: set, which: str) -> list[Point]:
-    """The points of these columns, their phases named as in a sweep."""
-    return [
-        point.model_copy(update={"at": point.at | {"phase": AS_IN_SWEEPS[point.at[PHASE]]}})
-        for point in points
-        if point.values and (point.at[PHASE], protocols.column_of(point, which)) in columns
-    ]
-
-
-def draw(of_rows: dict[str, list[Point]], label: str, value: Callable[[int, float], float]) -> str:
-    """SVG of all points, by the title of their row. Error bars: the standard deviation of the repeats.
+def _write(file: Path, of_rows: dict[str, list[Point]], label: str, value: Callable[[int, float], float]) -> Path:
+    """Draw all points, by the title of their row, as SVG; returns the file. Error bars: the standard deviation of the repeats.
 
     label: of what is shown; value: the same from a batch size and the seconds of a batch.
     """
@@ -122,7 +99,8 @@ def draw(of_rows: dict[str, list[Point]], label: str, value: Callable[[int, floa
         figure.legend(handles=keys, loc="outside upper left", ncols=len(keys), frameon=False)
         text = StringIO()
         figure.savefig(text, format="svg", metadata={"Date": None})
-    return text.getvalue()
+    files.write_atomically(file, text.getvalue())
+    return file
 
 
 def _panel(axes: Axes, points: list[Point], threads: list[int], value: Callable[[int, float], float]) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,23 +20,23 @@ from pydantic import AwareDatetime, Field
 
 from common.versions import versions
 from rosetta import catalog, data, files, identity, plan, records
-from rosetta.catalog import Row
+from rosetta.catalog import Catalog, Row
 from rosetta.errors import RosettaError, Unavailable
 from rosetta.files import Strict
 from rosetta.measure import inside
+from rosetta.paths import portable
 from rosetta.plan import Plan
 from rosetta.records import Commit, Machine, Point, Record
 from rosetta.run import devices, kernels, machine, processes, scripts
 from rosetta.run.devices import Slot
 from rosetta.run.execute import blank, commit
-from rosetta.tasks import PRESETS, UNTIMED
+from rosetta.tasks import UNTIMED
 from rosetta.terminal import Console
-from rosetta.where import Where
+from rosetta.where import Where, numbers
 
 FOLDER = "measured"  # below a machine's folder: what belongs to no row
 STEPS = "steps"  # how a point was taken, not where: measured with another number it is the same point
 SESSION = "%Y%m%d-%H%M%S-%f"  # in a file's name, UTC
-NOWHERE: dict[str, Any] = {}  # no parameters over the task's own
 
 
 class MachineSession(Strict):
@@ -57,9 +58,20 @@ class Measurement:
     sessions: list[Record]
     points: list[Point]  # the newest of each place
 
+    @classmethod
+    def of(cls, sessions: Iterable[Record]) -> "Measurement":
+        """The newest measurement of sessions of one row and setting; those of another notebook or of other versions are superseded."""
+        newest, *older = sorted(sessions, key=lambda record: (record.started, record.session or ""), reverse=True)
+        same = [newest, *(each for each in older if identity.measured_with(each) == identity.measured_with(newest))]
+        points = {(place(point), point.unit): point for session in reversed(same) for point in session.points}
+        return cls(same, list(points.values()))
+
     @property
     def newest(self) -> Record:
         return self.sessions[0]
+
+
+Group = list[Measurement]  # of one machine, task and setting, in the catalog's order
 
 
 def place(point: Point) -> frozenset:
@@ -67,27 +79,33 @@ def place(point: Point) -> frozenset:
     return frozenset((name, value) for name, value in point.at.items() if name != STEPS)
 
 
-def measurements(every: Iterable[Record]) -> list[Measurement]:
-    """The newest measurement of each row and setting. Sessions of another notebook or of other versions are superseded."""
-    groups: dict[tuple, list[Record]] = {}
+def groups(catalog: Catalog, every: Iterable[Record], what: str) -> list[Group]:
+    """The newest measurement of each row and setting by the command ``what``, a group for each machine, task and setting."""
+    order = {row.full_name: number for number, row in enumerate(catalog.rows())}
+    sessions: dict[tuple, list[Record]] = {}
     for record in every:
-        if record.preset not in PRESETS:
-            setting = record.machine.name, record.task, record.column, record.full_name
-            groups.setdefault(setting, []).append(record)
-    made = []
-    for sessions in groups.values():
-        sessions.sort(key=lambda record: (record.started, record.session or ""), reverse=True)
-        same = [record for record in sessions if identity.measured_with(record) == identity.measured_with(sessions[0])]
-        made.append(Measurement(same, newest_points(same)))
-    return made
+        if record.preset == what and record.full_name in order:
+            setting = record.machine.name, record.task, str(sorted(record.changed.items()))
+            row = order[record.full_name], record.dataset.synthetic
+            sessions.setdefault((setting, row), []).append(record)
+    by_setting = groupby(sorted(sessions), key=lambda key: key[0])
+    return [[Measurement.of(sessions[key]) for key in keys] for _, keys in by_setting]
 
 
-def newest_points(sessions: list[Record]) -> list[Point]:
-    """The newest point of each place. sessions: the newest first."""
-    points = {}
-    for session in reversed(sessions):
-        points |= {(place(point), point.unit): point for point in session.points}
-    return list(points.values())
+def picture_file(group: Group, name: str, results: Path) -> Path:
+    """Where the picture of a group lies, if one was drawn."""
+    newest = group[0].newest
+    return results / newest.machine.name / FOLDER / f"{newest.task}-{name}.svg"
+
+
+@contextmanager
+def valid_points(where: Path) -> Iterator[None]:
+    """Raises RosettaError for points that lack what their measurement has: a file may hold any. where: the file, or its folder."""
+    try:
+        yield
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        reason = f"points: lacks {error}" if isinstance(error, KeyError) else f"points: {error}"
+        raise RosettaError(f"{portable(str(where))} is not valid: {reason}; delete it and measure anew") from None
 
 
 def write_machine(what: str, of: Machine, points: list[Point], results: Path) -> Path:
@@ -104,15 +122,24 @@ def write_machine(what: str, of: Machine, points: list[Point], results: Path) ->
     return files.write(results / of.name / FOLDER / f"{what}.{now:{SESSION}}.json", session)
 
 
-def matrix_product(of: Machine, results: Path) -> tuple[MachineSession, Point] | None:
-    """The newest session that measured a machine's matrix product, and its fastest point, FLOP/s; of the same system alone, because
-    another one may be another processor of that name."""
-    sessions = [files.load(MachineSession, file) for file in sorted(results.glob(f"{of.name}/{FOLDER}/floor.*json"))]
-    of_system = [session for session in sessions if (session.machine.name, session.machine.os) == (of.name, of.os)]
-    if not of_system:
+def matrix_product(group: Group, results: Path) -> tuple[MachineSession, int, float] | None:
+    """The newest session that measured the matrix product of a group's machine: the session, rows of a matrix, and its best FLOP/s.
+
+    None where there is no session of the same system, because another one may be another processor of that name.
+    """
+    machine, *others = {each.newest.machine.os: each.newest.machine for each in group}.values()
+    sessions = {file: files.load(MachineSession, file) for file in results.glob(f"{machine.name}/{FOLDER}/floor.*json")}
+    system = machine.name, machine.os
+    of_system = [file for file, each in sessions.items() if (each.machine.name, each.machine.os) == system]
+    if others or not of_system:
         return None
-    newest = max(of_system, key=lambda session: session.measured)
-    return newest, max(newest.points, key=lambda point: point.sample.high)
+    newest = max(of_system, key=lambda file: sessions[file].measured)
+    with valid_points(newest):
+        fastest = max(sessions[newest].points, key=lambda point: point.sample.high)
+        size, rate = fastest.at["size"], fastest.sample.high
+        if rate <= 0:
+            raise ValueError(f"a rate of {rate:g}")
+    return sessions[newest], size, rate
 
 
 class Measuring:
@@ -122,48 +149,48 @@ class Measuring:
     be measured, and where no row is left.
     """
 
-    def __init__(self, options: Where, what: str, has: str):
-        self.options, self.catalog = options, catalog.load()
-        self.kernels = kernels.chosen(options.python, options.build)
-        self.slot = devices.timed(options.gpus, threads=None)[0]
+    def __init__(self, where: Where, what: str, has: str):
+        self.where, self.results = where, where.results
+        self.catalog = catalog.load()
+        self.kernels = kernels.chosen(where.python, where.build)
+        self.slot = devices.timed(where.gpus, threads=None)[0]
         self.processors = machine.processors()
-        self.results = options.results
         self.console = Console()
         self.session = f"{datetime.now(UTC):{SESSION}}"
+        # Of all frameworks: a session names the versions of those that are loaded
+        self.modules = sorted({name for row in self.catalog.rows() for name in row.imports})
         able = [key for key, task in self.catalog.tasks.items() if getattr(task.kind, has)]
-        for name in options.names or [None]:
-            if not self._able([name] if name else [], has):
-                of = f" of {name}" if name else f" of {options.task}" if options.task else ""
+        for names in [[name] for name in where.names] or [[]]:
+            if not any(row.task in able for row in self.catalog.select(names, where.task)):
+                of = "".join(f" of {name}" for name in names or filter(None, [where.task]))
                 raise RosettaError(f"{what} measures nothing{of}: it takes rows of {', '.join(able)}")
-        self.rows = self._able(options.names, has)
-        if not (self.slot.on_gpu or options.names):
+        self.rows = [row for row in self.catalog.select(where.names, where.task) if row.task in able]
+        if not (self.slot.on_gpu or where.names):
             self.rows = [row for row in self.rows if row.facts.gpu_only is None]
             if not self.rows:
                 raise RosettaError(f"{what}: no row gains anything without a GPU: name those to be measured")
 
-    def _able(self, names: list[str], has: str) -> list[Row]:
-        return [row for row in self.catalog.select(names, self.options.task) if getattr(self.catalog.kind(row), has)]
+    def slots(self, threads: str | None, each: bool) -> list[Slot]:
+        """The first GPU, or the CPU, with the numbers of processors that ``--threads`` names.
 
-    @property
-    def modules(self) -> list[str]:
-        """The modules of all frameworks, whose versions a session names where they are loaded."""
-        return sorted({name for row in self.catalog.rows() for name in row.imports})
+        each: without that option with 1, 2, 4 ... and all of them, else with all of them alone.
+        """
+        most = len(self.processors)
+        usual = [2**power for power in range(most.bit_length()) if 2**power < most] if each else []
+        counts = numbers("--threads", threads) if threads else [*usual, most]
+        return [devices.timed(",".join(self.slot.gpus) or devices.NONE, number)[0] for number in counts]
 
-    def with_threads(self, number: int) -> Slot:
-        """The first GPU, or the CPU, with so many processors."""
-        return devices.timed(",".join(self.slot.gpus) or devices.NONE, number)[0]
-
-    def slow(self, row: Row, parameters: dict[str, Any] = NOWHERE) -> bool:
+    def slow(self, row: Row, parameters: dict[str, Any]) -> bool:
         """Whether a step takes seconds here, by the row's cost. parameters: over the task's own."""
         task = self.catalog.task(row.task)
         return task.step_s(row.facts, task.constants() | parameters, gpu=False) >= 1 and not self.slot.on_gpu
 
     def plan(self, row: Row, overrides: dict[str, Any]) -> Plan:
-        gpu, synthetic = self.slot.on_gpu, self.options.synthetic
+        gpu, synthetic = self.slot.on_gpu, self.where.synthetic
         return plan.make(self.catalog, [row], UNTIMED, overrides, gpu=gpu, synthetic=synthetic)[0]
 
-    def short(self, row: Row, steps: int, turns: int, parameters: dict[str, Any] = NOWHERE) -> Plan:
-        """A run of a few steps a turn; a tenth of them where a step takes seconds."""
+    def short(self, row: Row, parameters: dict[str, Any], steps: int, turns: int) -> Plan:
+        """A run of a few steps a turn; a tenth of them where a step takes seconds. parameters: over the task's own."""
         task = self.catalog.task(row.task)
         kind, constants = task.kind, task.constants() | parameters
         steps = max(steps // 10, 1) if self.slow(row, parameters) else steps
@@ -190,16 +217,17 @@ class Measuring:
         plans: list[Plan],
         work: Callable[[Plan, Record], Iterator[list[Point]]],
         line: Callable[[list[Point]], str],
-        changed: dict[str, Any] = NOWHERE,
+        changed: dict[str, Any],
     ) -> int:
         """Measure the rows of the plans, and keep each point at once. Exit code 0 only if all could be measured; what is not there
         counts if it was named.
 
-        work: gives points of a plan, some at a time, and writes the versions into the record; line: shows points, below the heading.
+        work: gives points of a plan, some at a time, and writes the versions into the record; line: shows points, below the heading;
+        changed: as in ``record``.
         """
-        data.locate_all(plans, self.options.data_dir)
-        if self.options.data_dir:  # the scripts inherit it
-            os.environ["ROSETTA_DATA"] = str(self.options.data_dir.absolute())
+        data.locate_all(plans, self.where.data_dir)
+        if self.where.data_dir:  # the scripts inherit it
+            os.environ["ROSETTA_DATA"] = str(self.where.data_dir.absolute())
         self.console.say(f"{'row':<22}{heading}")
         kept: dict[str, Record] = {}  # a row may have several plans
         failed = False
@@ -213,17 +241,11 @@ class Measuring:
                     self.console.say(f"{title:<22}{line(points)}")
             except Unavailable as reason:
                 self.console.say(f"{title}: {reason}", "yellow")
-                failed |= bool(self.options.names)
+                failed |= bool(self.where.names)
             except RosettaError as error:
                 self.console.say(f"{title}: {error}", "red")
                 failed = True
         return int(failed)
-
-
-def usual_threads() -> list[int]:
-    """1, 2, 4 ... and as many as there are processors."""
-    most = len(machine.processors())
-    return [2**power for power in range(most.bit_length()) if 2**power < most] + [most]
 
 
 class Process(subprocess.Popen):
@@ -251,7 +273,7 @@ class Process(subprocess.Popen):
 
     def __exit__(self, *reason) -> None:
         with suppress(ProcessLookupError):
-            self.signal(signal.SIGKILL)
+            os.killpg(self.pid, signal.SIGKILL)  # and all that it has started
         super().__exit__(*reason)
 
     def messages(self) -> Iterator[dict]:
@@ -266,18 +288,14 @@ class Process(subprocess.Popen):
     def turns(self) -> Iterator[dict]:
         """What it tells, once it is asked for: then it works until it has told more, and is stopped, its threads included."""
         for message in self.messages():
-            self.signal(signal.SIGSTOP)
+            os.killpg(self.pid, signal.SIGSTOP)
             os.waitpid(self.pid, os.WUNTRACED)  # until every thread has stopped
             yield message
             with suppress(BrokenPipeError, ProcessLookupError):  # it was killed: then the next message tells
-                self.signal(signal.SIGCONT)
+                os.killpg(self.pid, signal.SIGCONT)
                 self.stdin.write("\n")  # it waits for a line
                 self.stdin.flush()
         raise RosettaError("the script ended before its turns did")
-
-    def signal(self, number: int) -> None:
-        """To the process and all that it has started."""
-        os.killpg(self.pid, number)
 
 
 def _refuse(constant: str) -> None:

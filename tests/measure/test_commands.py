@@ -1,4 +1,4 @@
-"""Every measurement on a notebook of a few lines: what it shows and keeps; and the arithmetic that a task declares."""
+"""Every measurement, on toy tasks of a few lines: what it shows and keeps; and the arithmetic that a task declares."""
 
 import importlib
 import math
@@ -9,68 +9,100 @@ import numpy as np
 import pytest
 
 from rosetta import catalog, files
-from rosetta.measure import commands
+from rosetta.measure import commands, inside
 from rosetta.measure.rows import MachineSession
+from rosetta.records import Record
 from rosetta.verify.proof import Reference
-from tests.measure.toy import Toy
+from tests import toys
+from tests.inside import Inside
 from tests.standin import one_line
+from tests.test_toys import PHASES
+
+FASTEST = """
+# %% train
+log = EpochLog(EPOCHS)
+for epoch in range(EPOCHS):
+    losses = [len(y) * step(x, y) for x, y in batches(x_train, y_train, BATCHSIZE, SEED, epoch)]
+    log.epoch(sum(losses) / len(x_train))
+"""
+VERSIONS = {"python": platform.python_version(), "numpy": np.__version__}
 
 
 @pytest.fixture(scope="module")
 def toy(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
-        yield Toy(tmp_path_factory.mktemp("toy") / "checkout", patch)
+        toy = Inside(tmp_path_factory.mktemp("toys") / "checkout", patch)
+        toy.catalog(toy.entry("other"))
+        toys.write(toy.root)
+        # The processes that it starts find this checkout's common/
+        patch.setattr(inside, "__file__", str(toy.root / "rosetta" / "measure" / "inside.py"))
+        for what, program in (("fastest", FASTEST), ("phases", PHASES)):
+            file = toy.root / "programs" / what / "toy_train" / "numpy.py"
+            file.parent.mkdir(parents=True)
+            file.write_text(program)
+        yield toy
 
 
-def good(done) -> str:
-    assert done.returncode == 0, done.stdout + done.stderr
+def measure(toy, *arguments: str, code: int = 0) -> str:
+    done = toy.call(*arguments, "--out", str(toy.out), own_python="floor" not in arguments)
+    assert done.returncode == code, done.stdout + done.stderr
     return done.stdout
 
 
+def sessions(toy, column: str, task: str = "toy_train") -> list[Record]:
+    """The oldest first."""
+    return [files.load(Record, file) for file in sorted(toy.out.glob(f"*/{task}/{column}/numpy*.json"))]
+
+
 def test_fastest(toy):
-    shown = good(toy.measure("measure", "fastest", "--steps", "5", "--epochs", "3"))
-    assert "bare: not written: there is no programs/fastest/bare.py" in shown
-    (record,) = toy.sessions("fastest-synthetic")
+    names = "toy_train/numpy", "toy_infer/numpy"
+    shown = measure(toy, "measure", "fastest", *names, "--steps", "5", "--epochs", "3", "--synthetic", code=1)
+    assert "toy_infer/numpy: not written: there is no programs/fastest/numpy.py" in shown
+    (record,) = sessions(toy, "fastest-synthetic")
     assert [(point.at["program"], point.unit, len(point.values)) for point in record.points] == [
-        ("notebook", "s", 2),
-        ("notebook", "loss", 2),
-        ("fastest", "s", 2),
-        ("fastest", "loss", 2),
+        (program, unit, 2) for program in ("notebook", "fastest") for unit in ("s", "loss")
     ]
     assert record.points[1].values == record.points[3].values and record.points[0].at["steps"] == 5
-    assert record.preset == "fastest" and record.params["N_TRAIN"] == 20 and record.status == "ok"
-    assert record.versions == {"python": platform.python_version(), "numpy": np.__version__}
-    assert "| toy SYNTHETIC |" in (toy.out / "speed.md").read_text()
-    assert toy.measure("measure", "fastest", "bare").returncode == 1
+    assert (record.preset, record.params["N_TRAIN"], record.status, record.versions) == ("fastest", 80, "ok", VERSIONS)
+    assert "| NumPy SYNTHETIC |" in (toy.out / "speed.md").read_text()
+    unnamed = measure(toy, "measure", "fastest", "--task", "toy_infer")
+    assert "not written" in unnamed, "what was not named may lack a program"
 
 
 def test_sweep_again_is_a_session_of_its_own(toy):
-    good(toy.measure("sweep", "toy", "--threads", "1", "--steps", "3", "--repeats", "2"))
-    (first,) = toy.sessions("sweep-synthetic")
+    again = "sweep", "toy_train/numpy", "--synthetic", "--threads", "1"
+    measure(toy, *again, "--axis", "BATCHSIZE=2", "--steps", "3", "--repeats", "2")
+    (first,) = sessions(toy, "sweep-synthetic")
     at = {"threads": 1, "BATCHSIZE": 2, "phase": "forward", "steps": 3}
-    assert len(first.points) == 2 * 3 * 2 and first.points[0].at == at and first.versions["numpy"] == np.__version__
-    good(toy.measure("sweep", "toy", "--threads", "1", "--axis", "BATCHSIZE=4,8", "--steps", "2", "--repeats", "1"))
-    again, second = toy.sessions("sweep-synthetic")
-    assert again == first and {point.at["BATCHSIZE"] for point in second.points} == {4, 8}
+    assert len(first.points) == 3 * 2 and first.points[0].at == at and first.versions == VERSIONS
+    measure(toy, *again, "--axis", "BATCHSIZE=4,8", "--axis", "LR=0.1,0.2", "--steps", "2", "--repeats", "1")
+    before, second = sessions(toy, "sweep-synthetic")
+    assert before == first
+    places = {(point.at["BATCHSIZE"], point.at["LR"]) for point in second.points}
+    assert places == {(size, rate) for size in (4, 8) for rate in (0.1, 0.2)}
     page = (toy.out / "speed.md").read_text()
-    assert all(f"| toy SYNTHETIC | 1 | {size} |" in page for size in (2, 4, 8)), (
-        "sessions are joined when they are read"
-    )
+    for row in ("NumPy SYNTHETIC | 1 | 2", "NumPy SYNTHETIC lr 0.2 | 1 | 8"):
+        assert f"| {row} |" in page, "sessions are joined when they are read"
     assert f"Versions: numpy {np.__version__}, python {platform.python_version()}." in page
 
 
-def test_sweep_refuses_what_is_no_axis_or_number(toy):
-    unnamed = toy.measure("sweep", "--axis", "BATCH=4")
-    assert unnamed.returncode == 2 and "unknown parameter in slope: BATCH" in one_line(unnamed.stderr)
-    for option in ("1,x", "0"):
-        wrong = toy.measure("sweep", "--threads", option)
-        assert wrong.returncode == 2 and "--threads takes whole numbers above 0" in one_line(wrong.stderr)
+@pytest.mark.parametrize(
+    ("option", "text", "message"),
+    [
+        ("--axis", "BATCH=4", "unknown parameter in toy_"),
+        ("--threads", "1,x", "--threads takes whole numbers above 0"),
+        ("--threads", "0", "--threads takes whole numbers above 0"),
+    ],
+)
+def test_sweep_refuses_what_is_no_axis_or_number(toy, option, text, message):
+    done = toy.call("sweep", option, text)
+    assert done.returncode == 2 and message in one_line(done.stderr)
 
 
 def test_floor(toy):
-    shown = good(toy.call("measure", "floor", "--size", "64", "--repeats", "2"))
-    assert "slope: 0.0 GFLOP a step of 4" in shown
-    (file,) = toy.out.glob("box/measured/floor.*.json")
+    shown = measure(toy, "measure", "floor", "--size", "64", "--repeats", "2")
+    assert "matrix product: " in shown and "GFLOP/s with " in shown
+    (file,) = toy.out.glob("test-machine/measured/floor.*.json")
     kept = files.load(MachineSession, file)
     assert kept.points[0].unit == "FLOP/s" and len(kept.points[0].values) == 2 and "numpy" in kept.versions
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 
@@ -9,7 +10,7 @@ from rosetta import catalog
 from rosetta.measure import protocols
 from rosetta.measure.protocols import Benchmark, PublishedPoint
 from rosetta.paths import checkout
-from rosetta.records import Point, Record, read_all
+from rosetta.records import Point, read_all
 from rosetta.tasks import Protocol
 from tests import toys
 from tests.standin import one_line
@@ -29,91 +30,97 @@ points = [
 COMMAND = ("sweep", "--task", "toy_speed", "--protocol", "small", "--threads", "1")
 
 
-@pytest.fixture
-def toy(inside):
+class Toy:
     """A checkout whose toy of kind speed has a protocol."""
-    inside.catalog(inside.entry("other"))
-    toys.write(inside.root)
-    file = inside.root / "notebooks" / "toy_speed" / "task.toml"
-    file.write_text(file.read_text().replace("[about]", PROTOCOL + "\n[about]"))
-    return inside
+
+    def __init__(self, inside):
+        self.root, self.out, self.inside = inside.root, inside.out, inside
+        inside.catalog(inside.entry("other"))
+        toys.write(inside.root)
+        self.task(r"\[about\]", f"{PROTOCOL}\n[about]")
+
+    def task(self, pattern: str, text: str) -> None:
+        """Replace what its task.toml says."""
+        file = self.root / "notebooks" / "toy_speed" / "task.toml"
+        told, count = re.subn(pattern, lambda match: text, file.read_text(), count=1)
+        assert count
+        file.write_text(told)
+
+    def measure(self, *arguments: str, code: int = 0) -> str:
+        done = self.inside.call(*COMMAND, *arguments, "--out", str(self.out))
+        assert done.returncode == code, done.stdout + done.stderr
+        return done.stdout or one_line(done.stderr)
+
+    def sessions(self) -> list[Path]:
+        return sorted(self.out.glob("*/toy_speed/protocol,protocol=small-synthetic/numpy.*.json"))
+
+    def points(self) -> dict:
+        """What the newest session kept: (network, batch, phase) -> the point."""
+        kept = json.loads(self.sessions()[-1].read_text())["points"]
+        return {tuple(point["at"][name] for name in ("NETWORK", "BATCHSIZE", "PHASE")): point for point in kept}
+
+    def page(self) -> str:
+        return (self.out / "benchmarks.md").read_text()
 
 
-def points(toy) -> dict:
-    """What the newest session kept: (network, batch, phase) -> the point."""
-    *_, file = sorted(toy.out.glob("*/toy_speed/protocol,protocol=small-synthetic/numpy.*.json"))
-    found = json.loads(file.read_text())["points"]
-    return {(point["at"]["NETWORK"], point["at"]["BATCHSIZE"], point["at"]["PHASE"]): point for point in found}
+@pytest.fixture
+def toy(inside) -> Toy:
+    return Toy(inside)
 
 
 def test_every_point_is_measured_once(toy):
-    first = toy.call(*COMMAND, "--out", str(toy.out))
-    assert first.returncode == 0, first.stderr
-    assert "Small (2016): 5 points of 1 rows, 0 of them are there" in first.stdout
-    assert (
-        len(re.findall(r"^\[\d/5\] toy_speed/numpy: threads 1, network .*: [\d.]+ ± [\d.]+ ms$", first.stdout, re.M))
-        == 5
-    )
-    kept = points(toy)
-    assert set(kept) == {(name, size, "step") for name in ("narrow", "wide") for size in (2, 4)} | {
-        ("wide", 2, "forward")
-    }
-    assert all(len(point["values"]) == 2 and point["at"]["steps"] == 3 for point in kept.values())
-    again = toy.call(*COMMAND, "--out", str(toy.out))
-    assert again.returncode == 0 and "0 points to measure" in again.stdout
-    page = (toy.out / "benchmarks.md").read_text()
-    assert (
-        "## Small (2016)" in page
-        and "|  | `narrow`, batch 2 | `narrow`, batch 4 | `wide`, batch 2 | `wide`, batch 4 |" in page
-    )
-    assert "**Full step, 1 thread: ms**" in page and "**Forward, 1 thread: ms**" in page
+    first = toy.measure()
+    assert "Small (2016): 5 points of 1 rows, 0 of them are there" in first
+    said = r"^\[\d/5\] toy_speed/numpy: threads 1, network .*: [\d.]+ ± [\d.]+ ms$"
+    assert len(re.findall(said, first, re.MULTILINE)) == 5
+    steps = {(name, size, "step") for name in ("narrow", "wide") for size in (2, 4)}
+    assert toy.points().keys() == steps | {("wide", 2, "forward")}
+    assert all(len(point["values"]) == 2 and point["at"]["steps"] == 3 for point in toy.points().values())
+    assert "0 points to measure" in toy.measure()
+    page = toy.page()
+    assert "## Small (2016)" in page and "**Full step, 1 thread: ms**" in page and "**Forward, 1 thread: ms**" in page
+    assert "|  | `narrow`, batch 2 | `narrow`, batch 4 | `wide`, batch 2 | `wide`, batch 4 |" in page
 
     toys.notebook(toy.root, "toy_speed", "np.maximum(", "np.maximum( ")
-    changed = toy.call(*COMMAND, "--out", str(toy.out))
-    assert "5 points to measure" in changed.stdout, "the points of another notebook do not count"
+    assert "5 points to measure" in toy.measure(), "the points of another notebook do not count"
 
 
 def test_points_of_another_version_are_not_there(toy):
     """After a re-lock a protocol begins anew, and the table shows the points of one version alone."""
-    assert toy.call(*COMMAND, "--out", str(toy.out)).returncode == 0
-    (file,) = toy.out.glob("*/toy_speed/protocol,protocol=small-synthetic/numpy*.json")
+    toy.measure()
+    (file,) = toy.sessions()
     earlier = json.loads(file.read_text())
     earlier["versions"]["numpy"] = "0.1"
     earlier["points"] = [point | {"values": [99.0, 99.0]} for point in earlier["points"]]
     file.write_text(json.dumps(earlier))
-    again = toy.call(*COMMAND, "--out", str(toy.out))
-    assert "5 points to measure" in again.stdout, again.stderr
+    assert "5 points to measure" in toy.measure()
     assert json.loads(file.read_text()) == earlier, "a session stays as it was written"
-    assert "99000.0" not in (toy.out / "benchmarks.md").read_text()
+    assert "99000.0" not in toy.page()
 
 
 def test_budget_takes_the_cheapest_and_names_the_others(toy):
-    file = toy.root / "notebooks" / "toy_speed" / "task.toml"
-    file.write_text(re.sub(r"cost = \{[^}]*\}", "cost = { start_s = 50, item_ms = 1 }", file.read_text()))
-    done = toy.call(*COMMAND, "--minutes", "0.5", "--out", str(toy.out))
-    assert done.returncode == 0, done.stderr
-    assert "30 s suffice for about 0 of them; call it again, and it goes on" in done.stdout
-    left = re.findall(r"^left out, about 50 s: toy_speed/numpy: (.*)$", done.stdout, re.M)
+    toy.task(r"cost = \{[^}]*\}", "cost = { start_s = 50, item_ms = 1 }")
+    shown = toy.measure("--minutes", "0.5")
+    assert "30 s suffice for about 0 of them; call it again, and it goes on" in shown
+    left = re.findall(r"^left out, about 50 s: toy_speed/numpy: (.*)$", shown, re.MULTILINE)
     assert len(left) == 5 and left[0] == "threads 1, network wide, batchsize 2, phase forward"
 
 
 @pytest.mark.parametrize(
-    "mistake, status, code",
+    ("mistake", "status", "said", "again"),
     [
-        ('raise MemoryError("no memory for it")', "out of memory", 0),
-        ('raise ValueError("no such layer")', "failed", 1),
+        ('raise MemoryError("no memory for it")', "out of memory", "out of memory", 0),
+        ('raise ValueError("no such layer")', "failed", "failed: ValueError: no such layer (in the cell step)", 3),
     ],
 )
-def test_point_that_cannot_be_is_kept_with_its_reason(toy, mistake, status, code):
+def test_point_that_cannot_be_is_kept_with_its_reason(toy, mistake, status, said, again):
     toys.notebook(toy.root, "toy_speed", "run = forward", f'if NETWORK == "wide":\n    {mistake}\nrun = forward')
-    done = toy.call(*COMMAND, "--out", str(toy.out))
-    assert done.returncode == code
-    kept = points(toy)
+    assert f"phase forward: {said}\n" in toy.measure(code=int(status == "failed"))
+    kept = toy.points()
     assert {name: point["status"] for (name, *_), point in kept.items()} == {"narrow": "ok", "wide": status}
     assert not any(point["values"] for (name, *_), point in kept.items() if name == "wide")
-    assert re.search(rf"\| NumPy \| .*\| {status} \| {status} \|", (toy.out / "benchmarks.md").read_text())
-    again = toy.call(*COMMAND, "--out", str(toy.out))
-    assert f"{0 if code == 0 else 3} points to measure" in again.stdout, "what failed is tried again"
+    assert re.search(rf"\| NumPy \| .*\| {status} \| {status} \|", toy.page())
+    assert f"{again} points to measure" in toy.measure(code=int(status == "failed")), "what failed is tried again"
 
 
 @pytest.mark.parametrize(
@@ -137,35 +144,24 @@ def test_error_that_only_speaks_of_memory_is_a_failure(error, full):
 
 
 def test_machine_without_gpu_takes_the_points_made_for_it(toy):
-    file = toy.root / "notebooks" / "toy_speed" / "task.toml"
-    own = 'points_on_cpu = [{ NETWORK = "wide", BATCHSIZE = 2, PHASE = "forward" }]'
-    file.write_text(file.read_text().replace("\n[about]", f"{own}\n\n[about]", 1))
-    done = toy.call(*COMMAND, "--out", str(toy.out))
-    assert done.returncode == 0 and "1 points of 1 rows" in done.stdout
-    assert set(points(toy)) == {("wide", 2, "forward")}
-    page = (toy.out / "benchmarks.md").read_text()
-    assert "| `wide`, batch 2 |" in page and "narrow" not in page
+    toy.task(r"\n\[about\]", 'points_on_cpu = [{ NETWORK = "wide", BATCHSIZE = 2, PHASE = "forward" }]\n\n[about]')
+    assert "1 points of 1 rows" in toy.measure()
+    assert toy.points().keys() == {("wide", 2, "forward")}
+    assert "| `wide`, batch 2 |" in toy.page() and "narrow" not in toy.page()
 
 
 def test_row_that_gains_nothing_without_a_gpu_is_left_out_unless_it_is_named(toy):
-    file = toy.root / "notebooks" / "toy_speed" / "task.toml"
-    file.write_text(file.read_text().replace("[rows]\nnumpy = {", '[rows]\nnumpy = { gpu_only = "no gain",'))
-    none = toy.call(*COMMAND, "--out", str(toy.out))
-    assert none.returncode == 2 and one_line(none.stderr).endswith(
-        "no row gains anything without a GPU: name those to be measured"
-    )
-    assert "5 points of 1 rows" in toy.call(*COMMAND, "numpy", "--out", str(toy.out)).stdout
+    toy.task(r"numpy = \{", 'numpy = { gpu_only = "no gain",')
+    assert toy.measure(code=2).endswith("no row gains anything without a GPU: name those to be measured")
+    assert "5 points of 1 rows" in toy.measure("numpy")
 
 
 @pytest.mark.parametrize("fact", ["lacks", "lacks_on_cpu"])
 def test_row_that_lacks_a_network_is_not_asked_for_it(toy, fact):
-    file = toy.root / "notebooks" / "toy_speed" / "task.toml"
-    before, after = file.read_text().split("zoo = ")
-    file.write_text(f'{before}{fact} = {{ wide = "too wide" }} }}')
-    assert "2 points of 1 rows" in toy.call(*COMMAND, "--out", str(toy.out)).stdout
-    file.write_text(f'{before}{fact} = {{ wide = "too wide" }}, zoo = {after}')
-    done = toy.call(*COMMAND, "--out", str(toy.out))
-    assert done.returncode == 2 and "zoo has wide, which the row lacks" in one_line(done.stderr)
+    toy.task("zoo = .*", f'{fact} = {{ wide = "too wide" }} }}')
+    assert "2 points of 1 rows" in toy.measure()
+    toy.task(r"too wide. \}", 'too wide" }, zoo = { wide = "" }')
+    assert "zoo has wide, which the row lacks" in toy.measure(code=2)
 
 
 @pytest.mark.parametrize(
@@ -179,7 +175,7 @@ def test_row_that_lacks_a_network_is_not_asked_for_it(toy, fact):
     ],
 )
 def test_mistakes_are_one_line(toy, options, message):
-    done = toy.call("sweep", "--task", "toy_speed", *options)
+    done = toy.inside.call("sweep", "--task", "toy_speed", *options)
     assert done.returncode == 2 and message in one_line(done.stderr)
 
 
@@ -192,21 +188,6 @@ def test_point_has_values_if_and_only_if_it_could_be_taken(values, status):
 PROTOCOLS = [
     (task, name, protocol) for task in catalog.load().tasks.values() for name, protocol in task.protocols.items()
 ]
-
-
-def source(*points: PublishedPoint) -> Benchmark:
-    return Benchmark(source="then", url="https://example.org", year=2017, conditions="", points=list(points))
-
-
-def timed(network: str, batch: int, phase: str, seconds: float, threads: int = 2) -> Point:
-    at = {"NETWORK": network, "BATCHSIZE": batch, "PHASE": phase, "threads": threads, "steps": 1}
-    return Point(at=at, values=[seconds])
-
-
-def record_of(*points: Point) -> Record:
-    """Of any row, with these points."""
-    (_, first), *_ = ((file, each) for file, each in read_all(checkout.results) if each.task == "networks")
-    return first.model_copy(update={"points": list(points), "preset": protocols.NAME, "title": "A row"})
 
 
 PLACES = Protocol(
@@ -235,18 +216,22 @@ def test_threads_of_one_point_are_one_table_with_those_of_then():
     one = Protocol(title="One", about="", points=[{"NETWORK": "a", "BATCHSIZE": 64, "PHASE": "forward"}])
     (layout,) = protocols.layouts(one, "NETWORK", [1, 2], {1, 4})
     assert layout.columns == [("a", 64, 1), ("a", 64, 2), ("a", 64, 4)]
-    assert layout.headings()[-1] == "`a`, batch 64, 4 threads"
+    title, table = layout.table("ms", [["x", "1", "2", "3"]])
+    assert title == "**Forward: ms**" and "| `a`, batch 64, 4 threads |" in table
+
+
+def published(figures: dict[str, float], **at) -> list[Benchmark]:
+    """A benchmark with one point."""
+    point = PublishedPoint(at={"NETWORK": "a", "BATCHSIZE": 64, "PHASE": "forward"} | at, device="K40", figures=figures)
+    return [Benchmark(source="then", year=2017, conditions="", points=[point])]
 
 
 def test_figure_of_then_stands_in_the_column_of_its_point():
     (forward, _, by_size) = protocols.layouts(PLACES, "NETWORK", [2])
-    same = PublishedPoint(at={"NETWORK": "a", "BATCHSIZE": 64, "PHASE": "forward"}, device="K40", figures={"x": 12.5})
-    other = PublishedPoint(
-        at={"NETWORK": "b", "BATCHSIZE": 32, "PHASE": "forward"}, device="K40", figures={"x": 7, "y": 8}
-    )
-    lines = protocols.then(forward, [source(same, other)], "NETWORK", {"y": "The row y"})
+    same, other = published({"x": 12.5}), published({"x": 7, "y": 8}, NETWORK="b", BATCHSIZE=32)
+    lines = protocols.then(forward, same + other, "NETWORK", {"y": "The row y"})
     assert lines == [["*x, K40, 2017*", "12.5", "7 (batch 32)"], ["*The row y, K40, 2017*", "", "8 (batch 32)"]]
-    assert protocols.then(by_size, [source(same)], "NETWORK", {}) == [], "another size is no column of sizes"
+    assert protocols.then(by_size, same, "NETWORK", {}) == [], "another size is no column of sizes"
 
 
 @pytest.mark.parametrize(
@@ -254,9 +239,7 @@ def test_figure_of_then_stands_in_the_column_of_its_point():
 )
 def test_figure_of_another_point_stands_nowhere(at):
     (forward, *_) = protocols.layouts(PLACES, "NETWORK", [2])
-    whole = {"NETWORK": "a", "BATCHSIZE": 64, "PHASE": "forward"} | at
-    other = PublishedPoint(at=whole, device="K40", figures={"x": 1})
-    assert protocols.then(forward, [source(other)], "NETWORK", {}) == []
+    assert protocols.then(forward, published({"x": 1}, **at), "NETWORK", {}) == []
 
 
 @pytest.mark.parametrize(("task", "name", "protocol"), PROTOCOLS, ids=[name for _, name, _ in PROTOCOLS])
@@ -270,11 +253,15 @@ def test_published_points_are_of_networks_and_phases_of_their_task(task, name, p
 
 def test_page_has_rates_and_ratios(tmp_path):
     known = catalog.load()
-    repeated = record_of(
-        *(timed("vgg16", 8, phase, seconds) for phase, seconds in (("forward", 2.0), ("gradient", 5.0))),
-        *(timed("alexnet", size, "forward", 0.1 * size) for size in (1, 2)),
-    ).model_copy(update={"changed": {protocols.NAME: "addfor"}})
-    text = protocols.text(known, [repeated], tmp_path)
+    seconds = {("vgg16", 8, "forward"): 2.0, ("vgg16", 8, "gradient"): 5.0}
+    seconds |= {("alexnet", size, "forward"): 0.1 * size for size in (1, 2)}
+    points = []
+    for place, value in seconds.items():
+        at = dict(zip(("NETWORK", "BATCHSIZE", "PHASE"), place)) | {"threads": 2, "steps": 1}
+        points.append(Point(at=at, values=[value]))
+    of_any_row = next(record for _, record in read_all(checkout.results) if record.task == "networks")
+    of_protocol = {"preset": protocols.NAME, "changed": {protocols.NAME: "addfor"}, "title": "A row"}
+    text = protocols.text(known, [of_any_row.model_copy(update=of_protocol | {"points": points})], tmp_path)
     assert re.search(r"\| A row \|[ |]* 2000\.0 \|", text), "milliseconds, of a single repeat"
     assert re.search(r"\| A row \| 100\.00 \| 100\.00 \|", text), "milliseconds an example"
     flop = 2 * known.task("networks").params.network("vgg16").MULTIPLY_ADDS * 8

@@ -16,14 +16,12 @@ from rosetta import catalog
 from rosetta.errors import RosettaError, Unavailable
 from rosetta.measure import commands, inside
 from rosetta.measure.rows import Process
-from rosetta.notebook import by_role
 from rosetta.paths import checkout
 from rosetta.run import devices, scripts
-from rosetta.run.scripts import Changes, Script
+from rosetta.run.scripts import Script
 
 KNOWN = catalog.load()
 ROWS = KNOWN.rows()
-TRAINED = [row for row in ROWS if KNOWN.kind(row).trains]
 OF_ANY_TASK, OF_A_TASK = (sorted(checkout.programs.glob(pattern)) for pattern in ("*/*.py", "*/*/*.py"))
 
 
@@ -35,17 +33,11 @@ def test_cells_are_replaced_and_appended(tmp_path):
     file = tmp_path / "x.py"
     file.write_text('"""Why."""\n\n# %% after parameters\nz = 0\n\n# %% after data\nx = 1\n\n# %% train\ny = 2\n')
     change = scripts.changes(file, ("parameters", "data", "train"))
-    assert change == Changes({"train": "y = 2"}, {"parameters": "z = 0", "data": "x = 1"})
     code = scripts.changed({"parameters": "p", "setup": "s", "data": "a", "train": "b", "record": "c"}, change)
     expected = {"parameters": "p", "setup": "z = 0\n\n\ns", "data": "a\n\n\nx = 1", "train": "y = 2", "record": "c"}
     assert code == expected
-
-
-def test_unknown_cell_and_missing_program_are_told(tmp_path):
-    file = tmp_path / "x.py"
-    file.write_text("# %% training\npass\n")
-    with pytest.raises(RosettaError, match="notebooks have no cell training"):
-        scripts.changes(file, ("train",))
+    with pytest.raises(RosettaError, match="notebooks have no cell train"):
+        scripts.changes(file, ("parameters", "data"))
     with pytest.raises(Unavailable, match="not written: there is no .*y.py"):
         scripts.changes(tmp_path / "y.py", ("train",))
 
@@ -55,11 +47,6 @@ def test_edit_of_what_is_not_there():
     for role in ("train", "model"):
         with pytest.raises(RosettaError, match=f"the cell {role} does not hold z"):
             scripts.edited({"train": "x = 1"}, [(role, "z", "2")])
-
-
-@pytest.mark.parametrize("row", TRAINED, ids=lambda row: row.full_name)
-def test_cells_of_a_notebook_come_in_order(row):
-    assert tuple(by_role(row.notebook)) == KNOWN.kind(row).names
 
 
 @pytest.mark.parametrize("file", OF_ANY_TASK + OF_A_TASK, ids=named)
@@ -86,7 +73,7 @@ def test_a_program_of_any_task_names_none(file):
 
 
 TRAINING = """
-    import sys, threading, time
+    import threading, time
     from common.record import EpochLog
 
     def note(word):
@@ -106,6 +93,7 @@ TRAINING = """
         note("ends")
         log.epoch(1.0 / (epoch + 1))
 """
+TELLING = "from rosetta.measure import inside; inside.tell({facts})"
 
 
 @pytest.fixture
@@ -120,9 +108,7 @@ def script(folder: Path, name: str, code: str, **values) -> Script:
 
 
 def test_a_time_without_a_result_is_none(tmp_path, slot):
-    of_nothing = script(
-        tmp_path, "nothing", "from rosetta.measure import inside; inside.tell({{'seconds': 1, 'loss': float('nan')}})"
-    )
+    of_nothing = script(tmp_path, "nothing", TELLING, facts="{'seconds': 1, 'loss': float('nan')}")
     refused = pytest.raises(RosettaError, match="it has computed NaN, so its time means nothing")
     with Process(of_nothing, slot, "epochs", {}) as process, refused:
         list(process.messages())
@@ -135,16 +121,13 @@ def test_one_trains_while_the_other_stands_still(tmp_path, slot):
     assert all(0.05 <= epoch["seconds"] < 0.9 for epoch in first), "what the other takes is not counted"
     assert all(epoch["seconds"] >= 1.0 for epoch in second)
     notes = [line.split() for line in (tmp_path / "notes").read_text().splitlines()]
-    turns = [name for name, word in notes if word == "begins"]
-    assert turns == ["a", "b", "b", "a", "a", "b"]
-    inside = None
+    assert [name for name, word in notes if word == "begins"] == ["a", "b", "b", "a", "a", "b"]
+    at_work = None
     for name, word in notes:
-        if word == "begins":
-            inside = name
-        elif word == "ends":
-            inside = None
-        else:  # a thread of the other's is stopped as well
-            assert inside in (None, name)
+        if word == "busy":  # a thread of the other's is stopped as well
+            assert at_work in (None, name)
+        else:
+            at_work = name if word == "begins" else None
 
 
 def test_what_fails_is_told_and_nothing_is_left(tmp_path, slot):
@@ -173,8 +156,6 @@ def forward(x, y): calls.append("forward"); return x
 def step(x, y): calls.append("step"); return x + 0.5
 def value(loss): calls.append("value"); return str(loss)
 """
-
-
 PASSES = """
 import numpy as np
 from common.passes import PassLog
@@ -212,23 +193,16 @@ def test_phases_take_turns_after_a_warm_up(tmp_path, monkeypatch, told, clock):
     script.write_text(SCRIPT)
     run_path = inside.runpy.run_path
     monkeypatch.setattr(inside.runpy, "run_path", lambda *each, **more: left.append(run_path(*each, **more)) or left[0])
-    options = {
-        "modules": ["numpy", "nothing"],
-        "batch_sizes": [8, 2],
-        "phases": ["forward", "step"],
-        "warm_up": 3,
-        "repeats": 2,
-        "steps": 4,
-    }
+    sizes, names = [8, 2], ["forward", "step"]
+    options = {"modules": ["numpy", "nothing"], "batch_sizes": sizes, "phases": names}
+    options |= {"warm_up": 3, "repeats": 2, "steps": 4}
     inside.phases(str(script), options)
-    seconds = {"forward": [0.25, 0.25], "step": [0.25, 0.25]}  # a tick for four steps
-    assert told() == [
-        {"versions": VERSIONS},
-        {"batch_size": 8, "seconds": seconds, "loss": {"forward": 8.0, "step": 8.5}},
-        {"batch_size": 2, "seconds": seconds, "loss": {"forward": 2.0, "step": 2.5}},
-    ]
-    timed = [[name] * times + ["value"] for times in (3, 4, 4) for name in ("forward", "step")]
-    assert left[0]["calls"] == [call for size in (8, 2) for call in [size, *sum(timed, [])]]
+    seconds = dict.fromkeys(names, [0.25, 0.25])  # a tick for four steps
+    losses = [{"forward": float(size), "step": size + 0.5} for size in sizes]
+    of_sizes = [{"batch_size": size, "seconds": seconds, "loss": loss} for size, loss in zip(sizes, losses)]
+    assert told() == [{"versions": VERSIONS}, *of_sizes]
+    timed = [[name] * times + ["value"] for times in (3, 4, 4) for name in names]
+    assert left[0]["calls"] == [call for size in sizes for call in [size, *sum(timed, [])]]
 
 
 def test_passes_wait_for_their_turns(tmp_path, monkeypatch, told, clock):
@@ -251,20 +225,16 @@ def test_passes_wait_for_their_turns(tmp_path, monkeypatch, told, clock):
 
 
 def test_process_has_its_own_variables_folder_and_processors(tmp_path, slot):
-    code = """
-        import os
-        from rosetta.measure import inside
-        inside.tell({{"folder": os.getcwd(), "own": os.environ["A"], "processors": sorted(os.sched_getaffinity(0))}})
-    """
-    told = replace(script(tmp_path, "a", code), variables={"A": "1"})
+    facts = "{'folder': os.getcwd(), 'own': os.environ['A'], 'processors': sorted(os.sched_getaffinity(0))}"
+    told = replace(script(tmp_path, "a", f"import os; {TELLING}", facts=facts), variables={"A": "1"})
     with Process(told, replace(slot, processors=(0,)), "epochs", {}) as process:
         assert list(process.messages()) == [{"folder": str(tmp_path), "own": "1", "processors": [0]}]
 
 
-def test_nobody_wants_the_rest(monkeypatch):
+@pytest.mark.parametrize(("line", "codes"), [("\n", []), ("", [0])])
+def test_nobody_wants_the_rest(monkeypatch, line, codes):
     ended = []
     monkeypatch.setattr(inside.os, "_exit", ended.append)
-    for line, codes in (("\n", []), ("", [0])):
-        monkeypatch.setattr(inside.sys, "stdin", SimpleNamespace(readline=lambda line=line: line))
-        inside.wait()
-        assert ended == codes
+    monkeypatch.setattr(inside.sys, "stdin", SimpleNamespace(readline=lambda: line))
+    inside.wait()
+    assert ended == codes

@@ -8,10 +8,12 @@ import pytest
 from rosetta import catalog, markdown, records
 from rosetta.errors import RosettaError
 from rosetta.kinds.kind import BATCH
-from rosetta.measure import commands, rows, tables
+from rosetta.measure import rows, tables
+from rosetta.measure.rows import Measurement, Measuring
 from rosetta.paths import Checkout
 from rosetta.records import Dataset, Notebook, Point, Record
 from rosetta.run import devices
+from rosetta.where import Where
 
 KNOWN = catalog.load()
 ROWS = [row for row in KNOWN.rows() if KNOWN.kind(row).trains][:2]
@@ -49,8 +51,9 @@ def pair(what: str) -> list[Point]:
 
 def swept(threads: int, step: float, size: int = SIZE) -> list[Point]:
     seconds = {"forward": [0.05, 0.05], "backward": [0.15, 0.17], "step": [step, step]}
-    message = {"batch_size": size, "seconds": seconds, "loss": dict.fromkeys(seconds, 2.3)}
-    return commands.points_of_phases(threads, 100, {}, message)
+    at = {"threads": threads, BATCH: size, "steps": 100}
+    times = [Point(at=at | {"phase": phase}, values=values) for phase, values in seconds.items()]
+    return [*times, *(Point(at=point.at, values=[2.3], unit="loss") for point in times)]
 
 
 def made(every: list[Record], results) -> dict[str, str]:
@@ -101,13 +104,10 @@ def test_sessions_are_joined_when_they_are_read(tmp_path):
 
     joined = [session(4, 0.1), session(2, 0.3), session(3, 0.2, threads=2)]
     superseded = [session(1, 9, threads=4, version="1"), session(1, 9, threads=8, notebook="b"), measured("sweep", [])]
-    (only,) = rows.measurements(joined + superseded)
-    steps = {
-        point.at["threads"]: point.values[0]
-        for point in only.points
-        if point.at["phase"] == "step" and point.unit == "s"
-    }
-    assert steps == {1: 0.1, 2: 0.2} and only.newest == joined[0] and len(only.sessions) == 3
+    (((only,),), none) = (rows.groups(KNOWN, joined + superseded, what) for what in ("sweep", "fastest"))
+    steps = [point for point in tables.timed(only.points) if point.at["phase"] == "step"]
+    assert {point.at["threads"]: point.values[0] for point in steps} == {1: 0.1, 2: 0.2}
+    assert only.newest == joined[0] and len(only.sessions) == 3 and none == []
     shown = made(joined + superseded, tmp_path)["sweep"]
     assert "; 2026-01-02 to 2026-01-04." in " ".join(shown.split()) and "Versions: x 2." in shown
     for record in joined:
@@ -116,6 +116,9 @@ def test_sessions_are_joined_when_they_are_read(tmp_path):
 
 
 def test_newest_matrix_product_of_the_same_system_counts(tmp_path):
+    ((group,), other) = rows.groups(KNOWN, [measured("sweep", swept(1, 0.2))], "sweep"), measured("sweep", [])
+    other.machine = MACHINE.model_copy(update={"os": "another"})
+
     def write(value: float, machine=MACHINE):
         point = Point(at={"size": 8}, values=[value, value / 2], unit="FLOP/s")
         return rows.write_machine("floor", machine, [point], tmp_path)
@@ -123,14 +126,25 @@ def test_newest_matrix_product_of_the_same_system_counts(tmp_path):
     first = write(3e12)
     first.write_text(first.read_text().replace('"measured": "20', '"measured": "19'))
     first = first.rename(first.with_name("floor.json"))  # as it was named before
-    assert rows.matrix_product(MACHINE, tmp_path)[1].sample.high == 3e12
+    assert rows.matrix_product(group, tmp_path)[1:] == (8, 3e12)
     write(2e12)
-    write(9e12, MACHINE.model_copy(update={"os": "another"}))
-    session, point = rows.matrix_product(MACHINE, tmp_path)
-    assert point.sample.high == 2e12 and "numpy" in session.versions
+    write(9e12, other.machine)
+    session, *product = rows.matrix_product(group, tmp_path)
+    assert product == [8, 2e12] and "numpy" in session.versions
+    assert rows.matrix_product([*group, Measurement.of([other])], tmp_path) is None, "of two systems"
     first.write_text("{")
     with pytest.raises(RosettaError, match="floor.json is not valid: .*; mend or delete it"):
-        rows.matrix_product(MACHINE, tmp_path)
+        rows.matrix_product(group, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "reason"), [("size", "sise", "lacks 'size'"), ("2.5", "-1", "a rate of -1")]
+)
+def test_points_of_a_machine_that_are_none_name_their_file(tmp_path, before, after, reason):
+    file = rows.write_machine("floor", MACHINE, [Point(at={"size": 8}, values=[2.5], unit="FLOP/s")], tmp_path)
+    file.write_text(file.read_text().replace(before, after))
+    with pytest.raises(RosettaError, match=f"{file.name} is not valid: points: {reason}; delete it and measure anew"):
+        made([measured("sweep", swept(1, 0.2))], tmp_path)
 
 
 def test_records_without_versions_say_so(tmp_path):
@@ -173,16 +187,16 @@ def test_panel_has_rates_with_the_spread_of_their_repeats():
     assert backward == ([4, 8], [25, 50], [25 * deviation, 50 * deviation])
 
 
-def test_usual_threads(monkeypatch):
-    for there, threads in ((1, [1]), (2, [1, 2]), (6, [1, 2, 4, 6]), (16, [1, 2, 4, 8, 16])):
-        monkeypatch.setattr("rosetta.run.machine.processors", lambda there=there: list(range(there)))
-        assert rows.usual_threads() == threads
+@pytest.mark.parametrize(
+    ("there", "each", "threads"),
+    [(1, True, [1]), (2, True, [1, 2]), (6, True, [1, 2, 4, 6]), (16, True, [1, 2, 4, 8, 16]), (6, False, [6])],
+)
+def test_numbers_of_threads_where_none_are_named(monkeypatch, there, each, threads):
+    monkeypatch.setattr("rosetta.run.machine.processors", lambda: list(range(there)))
+    bench = Measuring(Where(gpus="none"), "sweep", "phases")
+    assert [slot.threads for slot in bench.slots(None, each)] == threads
 
 
 def test_ratios_are_of_epochs_of_one_round():
-    points = [
-        Point(at={}, values=[0.1, 0.12, 0.11]),
-        Point(at={}, values=[2.3] * 3, unit="loss"),
-        Point(at={}, values=[0.1] * 3),
-    ]
-    assert tables.pair(points) == ["110.0 (100.0 - 120.0)", "100.0 (100.0 - 100.0)", "1.10 (1.00 - 1.20)"]
+    times = ["110.0 (100.0 - 120.0)", "100.0 (100.0 - 100.0)", "1.10 (1.00 - 1.20)"]
+    assert list(tables.pairs(pair("fastest"))) == [("", times)]
