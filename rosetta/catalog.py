@@ -39,6 +39,15 @@ class Framework(Strict):
     plain: bool = True  # whether the notebook with its own defaults is a row
     variants: dict[Name, Variant] = {}
 
+    @property
+    def complete_variants(self) -> dict[str | None, Variant]:
+        """What its rows are, each with environment and imports. The notebook with its own defaults is named None."""
+        complete = {}
+        for name, variant in (({None: Variant()} if self.plain else {}) | self.variants).items():
+            environment, imports = variant.environment or self.environment, variant.imports or self.imports
+            complete[name] = variant.model_copy(update={"environment": environment, "imports": imports})
+        return complete
+
 
 class Row(Named, BaseModel):
     """One line of a table: a framework's notebook of one task, in one variant."""
@@ -158,15 +167,14 @@ class Catalog:
         """The rows of a task: of every notebook, and those that it says cannot exist."""
         made = []
         for key, framework in self.frameworks.items():
-            plain = {None: Variant()} if framework.plain else {}
-            for name, variant in (plain | framework.variants).items():
+            for name, variant in framework.complete_variants.items():
                 row = Row(
                     task=task.key,
                     framework=key,
                     variant=name,
                     title=variant.title or (framework.title if name is None else f"{framework.title} [{name}]"),
-                    environment=variant.environment or framework.environment,
-                    imports=variant.imports or framework.imports,
+                    environment=variant.environment,
+                    imports=variant.imports,
                     parameters=variant.parameters,
                     variables=variant.variables,
                     facts=task.facts(key if name is None else f"{key}[{name}]"),
