@@ -15,10 +15,9 @@ from rosetta.errors import RosettaError, unknown
 from rosetta.kinds import KINDS, Kind
 from rosetta.kinds.kind import FROM_ZOO
 from rosetta.notebook import Read
-from rosetta.parameters import TOLD
 from rosetta.paths import DATA, SYNTHETIC
 from rosetta.records import Record, column
-from rosetta.tasks import PRESETS, UNTIMED, Task
+from rosetta.tasks import PRESETS, TOLD, UNTIMED, Task
 
 LIMIT, SHORTEST_LIMIT_S = 10, 1800  # a run is stopped after that many times its estimate, but not before
 LONGEST_LIMIT_S = 10**8  # three years; clocks of the system count no further than some hundred

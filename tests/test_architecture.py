@@ -18,9 +18,10 @@ MODULES = {
 # From the bottom up: a module or package imports from lower lines alone
 LAYERS = (
     {"errors", "paths", "figures", "streams"},
-    {"files", "parameters", "where", "lock"},
+    {"files", "where", "lock"},
     {"kinds", "markdown", "terminal"},
-    {"tasks", "records"},
+    {"tasks"},
+    {"records"},
     {"notebook"},
     {"sections"},
     {"catalog"},

@@ -6,8 +6,8 @@ import pytest
 
 from rosetta import catalog, plan, tasks
 from rosetta.errors import RosettaError
-from rosetta.parameters import fits
 from rosetta.paths import checkout
+from rosetta.tasks import fits
 
 
 @pytest.mark.parametrize(
