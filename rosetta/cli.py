@@ -527,11 +527,10 @@ def data() -> None:
 @where("python build")
 def weights(task: str, file: Path, source: str, to: Path, where: Where) -> None:
     """Make canonical weights, which every notebook of a task takes, from a published FILE."""
-    from rosetta.published_weights import convert
-    from rosetta.run import kernels
+    from rosetta.run import kernels, scripts
 
-    given = kernels.chosen(where.python, where.build)
-    sys.exit(lock.alone("weights", lambda: convert(task, source, file, to, given)))
+    pythons = kernels.chosen(where.python, where.build)
+    sys.exit(lock.alone("weights", lambda: scripts.convert_weights(task, source, file, to, pythons)))
 
 
 @data.command()

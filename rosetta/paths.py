@@ -48,12 +48,6 @@ class Checkout:
 checkout = Checkout(Path(__file__).resolve().parent.parent)  # the one that this program works in
 
 
-def home() -> Path | None:
-    """The user's home folder; None where there is none: a container's user without a name has none, or has ``/``."""
-    folder = os.path.expanduser("~")
-    return Path(folder) if os.path.isabs(folder) and folder.strip("/") else None
-
-
 def complete_user() -> None:
     """Add the variables HOME and LOGNAME where neither they nor the system tell: libraries ask for both.
 
@@ -70,12 +64,12 @@ def complete_user() -> None:
 def portable(text: str) -> str:
     """A text without the paths of this machine: the repository becomes ``.``, the home folder ``~``, a folder of data
     the variable that names it. A folder is replaced only as a whole, where a path begins with it."""
-    names, pattern = _names(checkout.root, home(), os.environ.get(DATA), os.environ.get(CACHE))
+    names, pattern = _names(checkout.root, os.path.expanduser("~"), os.environ.get(DATA), os.environ.get(CACHE))
     return pattern.sub(lambda match: (match["colour"] or "") + names[match["folder"]], text) if names else text
 
 
 @cache
-def _names(root: Path, home: Path | None, data: str | None, cache: str | None) -> tuple[dict[str, str], re.Pattern]:
+def _names(root: Path, home: str, data: str | None, cache: str | None) -> tuple[dict[str, str], re.Pattern]:
     """What the folders of this machine are called in a text, by their paths; of two that fit, the first counts."""
     names: dict[str, str] = {}
     for name, folder in {".": root, "~": home, f"${DATA}": data, f"${CACHE}": cache}.items():

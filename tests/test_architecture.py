@@ -32,7 +32,7 @@ LAYERS = (
     {"report", "announcement", "journal", "cluster"},
     {"compare", "lab", "verify"},
     {"batch", "measure", "doctor"},
-    {"site", "published_weights"},
+    {"site"},
     {"adding"},
     {"cli"},
 )
