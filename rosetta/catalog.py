@@ -6,13 +6,13 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from rosetta import files, notebook, parameters, tasks
+from rosetta import files, notebook, tasks
 from rosetta.errors import RosettaError, unknown
 from rosetta.files import Count, Name, Strict
 from rosetta.kinds import Kind
 from rosetta.paths import checkout, from_root
 from rosetta.records import Named
-from rosetta.tasks import RowFacts, Task
+from rosetta.tasks import TOLD, RowFacts, Task, check_values
 
 SCHEMA = 2
 
@@ -38,6 +38,15 @@ class Framework(Strict):
     homepage: str = Field(pattern=r"^https?://")
     plain: bool = True  # whether the notebook with its own defaults is a row
     variants: dict[Name, Variant] = {}
+
+    @property
+    def complete_variants(self) -> dict[str | None, Variant]:
+        """What its rows are, each with environment and imports. The notebook with its own defaults is named None."""
+        complete = {}
+        for name, variant in (({None: Variant()} if self.plain else {}) | self.variants).items():
+            environment, imports = variant.environment or self.environment, variant.imports or self.imports
+            complete[name] = variant.model_copy(update={"environment": environment, "imports": imports})
+        return complete
 
 
 class Row(Named, BaseModel):
@@ -72,16 +81,10 @@ class Frameworks(Strict):
 class Catalog:
     """The frameworks and the tasks."""
 
-    def __init__(
-        self,
-        frameworks: dict[str, Framework],
-        by_key: dict[str, Task],
-        compared: Iterable[str] = (),
-        main: str | None = None,
-    ):
-        self.frameworks, self.tasks, self.compared = frameworks, by_key, tuple(compared)
-        self.main = main or next(iter(by_key), "")
-        self._rows = {key: self._make(task) for key, task in by_key.items()}
+    def __init__(self, content: Frameworks, tasks: dict[str, Task]):
+        self.frameworks, self.compared, self.tasks = content.frameworks, content.compared, tasks
+        self.main = content.main or next(iter(tasks), "")
+        self._rows = {key: self._make(task) for key, task in tasks.items()}
 
     def task(self, key: str) -> Task:
         if key not in self.tasks:
@@ -158,15 +161,14 @@ class Catalog:
         """The rows of a task: of every notebook, and those that it says cannot exist."""
         made = []
         for key, framework in self.frameworks.items():
-            plain = {None: Variant()} if framework.plain else {}
-            for name, variant in (plain | framework.variants).items():
+            for name, variant in framework.complete_variants.items():
                 row = Row(
                     task=task.key,
                     framework=key,
                     variant=name,
                     title=variant.title or (framework.title if name is None else f"{framework.title} [{name}]"),
-                    environment=variant.environment or framework.environment,
-                    imports=variant.imports or framework.imports,
+                    environment=variant.environment,
+                    imports=variant.imports,
                     parameters=variant.parameters,
                     variables=variant.variables,
                     facts=task.facts(key if name is None else f"{key}[{name}]"),
@@ -179,9 +181,9 @@ class Catalog:
 def load() -> Catalog:
     """Read and check the catalog and the tasks: what they name must be there."""
     path = checkout.catalog
-    content = files.load(Frameworks, path)
-    catalog = Catalog(content.frameworks, tasks.load_all(), content.compared, content.main)
-    for name in content.compared:
+    folders = [file.parent for file in sorted(checkout.notebooks.glob("*/task.toml"))]
+    catalog = Catalog(files.load(Frameworks, path), {folder.name: tasks.load(folder) for folder in folders})
+    for name in catalog.compared:
         if name not in catalog.frameworks:
             raise unknown(f"framework in compared of {path.name}:", name, catalog.frameworks)
     if not catalog.tasks:
@@ -189,10 +191,10 @@ def load() -> Catalog:
     if catalog.main not in catalog.tasks:
         raise unknown(f"task in main of {path.name}:", catalog.main, catalog.tasks)
     for key, task in catalog.tasks.items():
-        names = {row.name for row in catalog.shown(key)} | {f"{row.framework}[*]" for row in catalog.shown(key)}
+        names = {name for row in catalog.shown(key) for name in (row.name, f"{row.framework}[*]")}
         for name in task.rows:
             if name not in names:
-                raise unknown(f"row in notebooks/{key}/task.toml:", name, names)
+                raise unknown(f"row in {task.file}:", name, names)
         for file in task.folder.glob("*.ipynb"):
             if file.stem not in catalog.frameworks:
                 raise unknown(f"framework of notebooks/{key}/{file.name}:", file.stem, catalog.frameworks)
@@ -209,18 +211,16 @@ def _check_parameters(catalog: Catalog, name: str) -> None:
         task.examine()
         if task.data and not (checkout.common / "data" / f"{task.data}.py").is_file():
             raise RosettaError(f"{task.file}: data: there is no common/data/{task.data}.py")
-        values, seen = vars(task.params), {}
+        bound_by: dict[Path, dict[str, Any] | None] = {}
         for row in catalog.rows(task.key):
-            if row.notebook not in seen:
-                seen[row.notebook] = notebook.bound(row.notebook, values)
-            bound = seen[row.notebook]
-            if bound is None or row.facts.absent:
+            if row.notebook not in bound_by:
+                bound_by[row.notebook] = notebook.bound(row.notebook, vars(task.params))
+            bound, file = bound_by[row.notebook], from_root(row.notebook)
+            if bound is None:
                 continue
-            file = from_root(row.notebook)
             where = f"frameworks.{row.framework}.variants.{row.variant}.parameters of {name}, for {file}"
-            parameters.check(row.parameters, bound, where)
-            for preset, given in task.presets.items():
-                lost = [one for one in given if one not in bound | parameters.TOLD | task.kind.judged]
-                if lost:
-                    where = f"{task.file}: presets.{preset} sets {lost[0]}"
+            check_values(row.parameters, bound, where)
+            for preset, values in task.presets.items():
+                if lacking := [parameter for parameter in values if parameter not in bound | TOLD | task.kind.judged]:
+                    where = f"{task.file}: presets.{preset} sets {lacking[0]}"
                     raise RosettaError(f"{where}, which the parameters cell of {file} does not bind")

@@ -273,9 +273,9 @@ def env(names: tuple[str, ...], again: bool, locked: bool, where: Where) -> None
 
     They are for the CPU unless --build says otherwise.
     """
-    from rosetta.adding import locking
+    from rosetta import adding
 
-    sys.exit(lock.alone("env", lambda: locking.make_all(names, where.build, again, locked)))
+    sys.exit(lock.alone("env", lambda: adding.make_environments(names, where.build, again, locked)))
 
 
 # ---- Proofs and measurements
@@ -495,9 +495,9 @@ def new(framework: str, where: Where, like: str | None, environment: str | None)
 
     They are copies to be rewritten; what is left to do is told. FRAMEWORK is the name of its notebook and catalog entry, as in my_framework.
     """
-    from rosetta.adding import scaffold
+    from rosetta import adding
 
-    sys.exit(lock.alone("new", lambda: scaffold.new(framework, where.task, like, environment)))
+    sys.exit(lock.alone("new", lambda: adding.new(framework, where.task, like, environment)))
 
 
 @app.command()
@@ -509,9 +509,9 @@ def check(row: str, where: Where) -> None:
     Steps: the notebook's contract, its concepts, a smoke run, all levels of verify, and what a run costs, which is written
     down. It stops at the first mistake and explains it, with exit code 1. The results folder stays as it is.
     """
-    from rosetta.adding import check
+    from rosetta import adding
 
-    sys.exit(lock.alone("check", lambda: check.check(row, where)))
+    sys.exit(lock.alone("check", lambda: adding.check(row, where)))
 
 
 @app.group(cls=Ordered)
@@ -527,11 +527,10 @@ def data() -> None:
 @where("python build")
 def weights(task: str, file: Path, source: str, to: Path, where: Where) -> None:
     """Make canonical weights, which every notebook of a task takes, from a published FILE."""
-    from rosetta.published_weights import convert
-    from rosetta.run import kernels
+    from rosetta.run import kernels, scripts
 
-    given = kernels.chosen(where.python, where.build)
-    sys.exit(lock.alone("weights", lambda: convert(task, source, file, to, given)))
+    pythons = kernels.chosen(where.python, where.build)
+    sys.exit(lock.alone("weights", lambda: scripts.convert_weights(task, source, file, to, pythons)))
 
 
 @data.command()

@@ -15,9 +15,8 @@ from typing import Any
 
 from rosetta.errors import RosettaError, meant
 from rosetta.kinds import Kind
-from rosetta.parameters import TOLD
 from rosetta.paths import from_root
-from rosetta.tasks import Task
+from rosetta.tasks import TOLD, Task
 
 WIDTH = 100  # of a line of code
 RUNNER = ("rosetta", "papermill")  # words that no notebook has: it needs nothing of the runner
@@ -97,23 +96,25 @@ def bound(notebook: Path, constants: Mapping[str, Any]) -> dict[str, Any] | None
     """
     try:
         tagged = [cell.source for cell in cells(notebook) if PARAMETERS in cell.tags]
-        tree = ast.parse("\n".join(tagged))
+        return _bound(ast.parse("\n".join(tagged)), constants)
     except (RosettaError, ValueError, SyntaxError, TypeError, RecursionError):
         return None
-    return {name: value for node in tree.body for name, value in _bound(node, constants)}
 
 
-def _bound(node: ast.stmt, constants: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """The names that a statement binds, and their values."""
-    if isinstance(node, ast.ImportFrom):
-        for alias in node.names:
-            named = {alias.asname or alias.name: constants.get(alias.name)}
-            yield from (constants if alias.name == "*" else named).items()
-    elif isinstance(node, ast.Assign | ast.AnnAssign) and node.value:
-        for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
-            several = isinstance(target, ast.Tuple | ast.List) and isinstance(node.value, ast.Tuple | ast.List)
-            pairs = zip(target.elts, node.value.elts) if several else [(target, node.value)]
-            yield from ((name.id, _literal(value)) for name, value in pairs if isinstance(name, ast.Name))
+def _bound(tree: ast.Module, constants: Mapping[str, Any]) -> dict[str, Any]:
+    """The names that the statements of a module bind, and their values."""
+    values: dict[str, Any] = {}
+    for node in tree.body:
+        if isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                named = {alias.asname or alias.name: constants.get(alias.name)}
+                values |= constants if alias.name == "*" else named
+        elif isinstance(node, ast.Assign | ast.AnnAssign) and node.value:
+            for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                several = isinstance(target, ast.Tuple | ast.List) and isinstance(node.value, ast.Tuple | ast.List)
+                pairs = zip(target.elts, node.value.elts) if several else [(target, node.value)]
+                values |= {name.id: _literal(value) for name, value in pairs if isinstance(name, ast.Name)}
+    return values
 
 
 def _literal(node: ast.expr) -> Any:
@@ -162,32 +163,30 @@ def refusal(notebook: Path, kind: Kind, optional: Iterable[str] = ()) -> str | N
     optional: parameters that a notebook need not have, and the run sets.
     """
     try:
-        _, every = cut(notebook, kind)
+        _, steps = cut(notebook, kind)
     except RosettaError as error:
         return str(error)
-    text = "\n".join(step.code for step in every)
+    text = "\n".join(step.code for step in steps)
     ignored = [name for name in optional if not re.search(rf"\b{name}\b", text)]
     return f"{from_root(notebook)} does not take {', '.join(ignored)}" if ignored else None
 
 
 def troubles(notebook: Path, task: Task) -> Iterator[str]:
     """Everything that breaks the contract, one line each."""
-    if refused := refusal(notebook, task.kind):
-        yield refused
+    try:
+        intro, steps = cut(notebook, task.kind)
+    except RosettaError as error:
+        yield str(error)
         return
-    name, (intro, every) = from_root(notebook), cut(notebook, task.kind)
+    missing = [target for target in sorted(links(notebook)) if not target.exists()]
     for trouble in (
         *_file(notebook),
-        *_notes(intro, every, task.kind),
-        *_parameters(every, task),
-        *_length(every, task.kind.lines),
-        *(
-            f"it links {from_root(target)}, which is not there"
-            for target in sorted(links(notebook))
-            if not target.exists()
-        ),
+        *_notes(intro, steps, task.kind),
+        *_parameters(steps, task),
+        *_length(steps, task.kind.lines),
+        *(f"it links {from_root(target)}, which is not there" for target in missing),
     ):
-        yield f"{name}: {trouble}"
+        yield f"{from_root(notebook)}: {trouble}"
 
 
 def _role(cell: Cell, number: int, kind: Kind, name: str) -> str:
@@ -238,12 +237,12 @@ def _file(notebook: Path) -> Iterator[str]:
         yield "its kernel is not python3, as that of every notebook: name it so in metadata.kernelspec"
 
 
-def _notes(intro: str, every: list[Step], kind: Kind) -> Iterator[str]:
+def _notes(intro: str, steps: list[Step], kind: Kind) -> Iterator[str]:
     """The headings, and words below each."""
     if not intro.startswith("# "):
         yield "its first text does not begin with a title (# FRAMEWORK: ...)"
     headings = {role.name: f"## {role.heading}" for role in kind.roles}
-    for role, several in groupby(every, key=lambda step: step.role):
+    for role, several in groupby(steps, key=lambda step: step.role):
         first, *others = (step.note.splitlines() or [""] for step in several)
         if first[0] != headings[role]:
             yield f"the text above the cell {role} begins with {first[0][:50]!r}, not with {headings[role]!r}"
@@ -253,34 +252,30 @@ def _notes(intro: str, every: list[Step], kind: Kind) -> Iterator[str]:
             yield f"the role {role} has one heading of two #, above its first cell"
 
 
-def _parameters(every: list[Step], task: Task) -> Iterator[str]:
+def _parameters(steps: list[Step], task: Task) -> Iterator[str]:
     """The task's constants that a run may inject: each is bound, and something reads it."""
     wanted = set(task.constants()) - task.kind.free | {"SEED"}
     wanted |= set(task.without_chance).union(*task.presets.values())
     wanted |= {START} if "weights" in task.kind.names else set()
     wanted -= {*TOLD, *task.kind.judged}
-    stored, read = set(), set()
-    for step in every:
+    trees = []
+    for step in steps:
         try:
-            tree = ast.parse(step.code)
+            trees.append(ast.parse(step.code))
         except SyntaxError as error:
             yield f"the cell {step.role} is not Python: {error.msg}, line {error.lineno}"
             return
-        names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
-        if step is every[0]:
-            imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
-            stored = {name.id for name in names if isinstance(name.ctx, ast.Store)}
-            stored |= {alias.asname or alias.name for node in imports for alias in node.names}
-        else:
-            read |= {name.id for name in names if isinstance(name.ctx, ast.Load)}
-    if lacking := sorted(wanted - stored):
+    bound_names = set(_bound(trees[0], {}))
+    nodes = [node for tree in trees[1:] for node in ast.walk(tree)]
+    read = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+    if lacking := sorted(wanted - bound_names):
         yield f"the cell parameters does not bind {', '.join(lacking)}"
-    if unread := sorted(name for name in stored - read if name.isupper()):
+    if unread := sorted(name for name in bound_names - read if name.isupper()):
         yield f"the cell parameters binds {', '.join(unread)}, which no other cell reads"
 
 
-def _length(every: list[Step], most: int) -> Iterator[str]:
-    lines = [(step.role, line) for step in every for line in step.code.splitlines() if line.strip()]
+def _length(steps: list[Step], most: int) -> Iterator[str]:
+    lines = [(step.role, line) for step in steps for line in step.code.splitlines() if line.strip()]
     if len(lines) > most:
         yield f"it has {len(lines)} lines of code; {most} are allowed"
     for role, line in lines:

@@ -17,55 +17,27 @@ BEFORE = r"(?:(?<![\w.~+@%-])(?<!(?<!:/)/)|(?P<colour>\x1b\[[\d;]*m))"
 AFTER = r"(?![\w+@%=~-]|\.\w)"
 
 
+def _below(name: str) -> property:
+    """A path below the root of a checkout, wherever that is."""
+    return property(lambda checkout: checkout.root / name)
+
+
 @dataclass
 class Checkout:
     """The folders of a copy of the repository."""
 
     root: Path
 
-    @property
-    def common(self) -> Path:
-        return self.root / "common"
-
-    @property
-    def notebooks(self) -> Path:
-        return self.root / "notebooks"
-
-    @property
-    def environments(self) -> Path:
-        return self.root / "environments"
-
-    @property
-    def docs(self) -> Path:
-        return self.root / "docs"
-
-    @property
-    def programs(self) -> Path:
-        return self.root / "programs"
-
-    @property
-    def catalog(self) -> Path:
-        return self.root / "catalog.toml"
-
-    @property
-    def results(self) -> Path:
-        """Committed: written only where a command names it."""
-        return self.root / "results"
-
-    @property
-    def runs(self) -> Path:
-        """Of the user's own commands; git ignores it."""
-        return self.root / "runs"
-
-    @property
-    def kernels(self) -> Path:
-        """Of JupyterLab: made anew each time, and JUPYTER_PATH leads there."""
-        return self.root / ".jupyter"
-
-    @property
-    def site(self) -> Path:
-        """Below it a page of the site is named by its own address."""
-        return self.root / "site"
+    common = _below("common")
+    notebooks = _below("notebooks")
+    environments = _below("environments")
+    docs = _below("docs")
+    programs = _below("programs")
+    catalog = _below("catalog.toml")
+    results = _below("results")  # committed: written only where a command names it
+    runs = _below("runs")  # of the user's own commands; git ignores it
+    kernels = _below(".jupyter")  # of JupyterLab: made anew each time, and JUPYTER_PATH leads there
+    site = _below("site")  # below it a page of the site is named by its own address
 
     @property
     def git(self) -> tuple[str, ...]:
@@ -74,12 +46,6 @@ class Checkout:
 
 
 checkout = Checkout(Path(__file__).resolve().parent.parent)  # the one that this program works in
-
-
-def home() -> Path | None:
-    """The user's home folder; None where there is none: a container's user without a name has none, or has ``/``."""
-    folder = os.path.expanduser("~")
-    return Path(folder) if os.path.isabs(folder) and folder.strip("/") else None
 
 
 def complete_user() -> None:
@@ -98,17 +64,15 @@ def complete_user() -> None:
 def portable(text: str) -> str:
     """A text without the paths of this machine: the repository becomes ``.``, the home folder ``~``, a folder of data
     the variable that names it. A folder is replaced only as a whole, where a path begins with it."""
-    names, pattern = _names(checkout.root, home(), os.environ.get(DATA), os.environ.get(CACHE))
-    return pattern.sub(lambda found: (found["colour"] or "") + names[found["folder"]], text) if names else text
+    names, pattern = _names(checkout.root, os.path.expanduser("~"), os.environ.get(DATA), os.environ.get(CACHE))
+    return pattern.sub(lambda match: (match["colour"] or "") + names[match["folder"]], text) if names else text
 
 
 @cache
-def _names(
-    root: Path, at_home: Path | None, data: str | None, downloads: str | None
-) -> tuple[dict[str, str], re.Pattern]:
+def _names(root: Path, home: str, data: str | None, cache: str | None) -> tuple[dict[str, str], re.Pattern]:
     """What the folders of this machine are called in a text, by their paths; of two that fit, the first counts."""
     names: dict[str, str] = {}
-    for name, folder in {".": root, "~": at_home, f"${DATA}": data, f"${CACHE}": downloads}.items():
+    for name, folder in {".": root, "~": home, f"${DATA}": data, f"${CACHE}": cache}.items():
         if folder and folder != SYNTHETIC:
             path = os.path.abspath(os.path.expanduser(folder))
             names |= {path: name, os.path.realpath(path): name}

@@ -17,8 +17,8 @@ from rosetta.figures import Sample
 from rosetta.files import Count, Name, Number, Strict
 from rosetta.kinds import KINDS
 from rosetta.kinds.kind import Metrics
-from rosetta.parameters import TOLD, fits
 from rosetta.paths import portable
+from rosetta.tasks import TOLD, fits
 
 RECORDS = "[!.]*/[!.]*/*/*.json"  # below a results folder: machine, task, preset, row; hidden folders hold batches
 FIELDS = (

@@ -1,4 +1,7 @@
-"""Tasks: everything that a workload says of itself, read from ``notebooks/<task>/task.toml`` and ``common/params/<task>.py``."""
+"""Tasks: everything that a workload says of itself, read from ``notebooks/<task>/task.toml`` and ``common/params/<task>.py``.
+
+Also whether a value can stand in the place of a parameter.
+"""
 
 import importlib
 from collections.abc import Mapping
@@ -10,7 +13,7 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from rosetta import files, parameters
+from rosetta import files
 from rosetta.errors import RosettaError, unknown
 from rosetta.files import Count, Fraction, Name, Number, Positive, Strict
 from rosetta.kinds import KINDS, Kind
@@ -20,18 +23,44 @@ from rosetta.paths import checkout
 PRESETS = ("smoke", "quick", "epoch", "full")
 SOME = {"epoch"}  # presets that not every task has
 UNTIMED = "smoke"  # the preset whose times mean nothing: runs may share a device
+# In records and presets beside parameters, and no notebook's: variables of the run's process tell them to ``common``
+TOLD = {"SYNTHETIC": False, "TEST_EACH_EPOCH": False, "SAVE_TO": ""}
+LARGEST = 10**15  # of any number
+
+
+def fits(value: Any, usual: Any) -> bool:
+    """Whether a value has the type of the usual one (None: any simple type) and is in its range.
+
+    Numbers are finite. A whole number whose usual value is 1 or more is a count, and 0 counts nothing.
+    """
+    if usual is None:
+        return value is None or fits(value, value) and not isinstance(value, list | dict)
+    if isinstance(usual, bool) or isinstance(value, bool) or not isinstance(usual, int | float):
+        return type(value) is type(usual)
+    if isinstance(usual, int):
+        return isinstance(value, int) and min(usual, 1) <= value <= LARGEST
+    return isinstance(value, int | float) and (-LARGEST if usual < 0 else 0) <= value <= LARGEST
+
+
+def check_values(values: Mapping[str, Any], usual: Mapping[str, Any], where: str) -> None:
+    """Raises RosettaError for a value whose name is not among the usual ones, or that does not fit there.
+
+    where: the values stand, for the message.
+    """
+    for name, value in values.items():
+        if name not in usual:
+            raise unknown(f"parameter in {where}:", name, usual)
+        if not fits(value, usual[name]):
+            raise RosettaError(f"{where}: {name} is {usual[name]!r} by itself; it cannot be {value!r:.60}")
 
 
 class Cost(Strict):
     """What a run costs, roughly: for the estimate before a batch, until this machine has records."""
 
     start_s: Positive = 10.0  # import, build and compile, seconds
-    item_ms: Positive = (
-        5.0  # milliseconds on 2 CPU cores for each item of the kind's work: a training example, an input, ...
-    )
-    gpu_item_ms: Positive = (
-        0.2  # on a GPU: the K80 of 2018 took 0.34, its P100 0.10 for a training image of the first task
-    )
+    # Milliseconds for each item of the kind's work: a training example, an input, ...
+    item_ms: Positive = 5.0  # on 2 CPU cores
+    gpu_item_ms: Positive = 0.2  # the K80 of 2018 took 0.34, its P100 0.10 for a training image of the first task
 
 
 class Looser(Strict):
@@ -110,7 +139,7 @@ class Task(Strict):
 
     key: str = ""  # the name of its folder
     title: str
-    kind_name: str = Field(alias="kind")
+    kind_name: Literal[tuple(KINDS)] = Field(alias="kind")
     data: Name | None = None  # module below common.data
     presets: dict[str, dict[str, Any]]  # over the constants
     sweep: dict[str, list[Any]] = {}  # axes besides the number of threads
@@ -126,13 +155,6 @@ class Task(Strict):
     published: list[Name] = []  # files below results/published
     weights: dict[str, Name] = {}  # who publishes weights -> the framework whose program in programs/weights reads them
     rows: dict[str, dict[str, Any]] = {}  # of a row, or of "framework[*]": its RowFacts
-
-    @field_validator("kind_name")
-    @classmethod
-    def _known(cls, name: str) -> str:
-        if name not in KINDS:
-            raise ValueError(f"there is no kind {name}; there are: {', '.join(KINDS)}")
-        return name
 
     @field_validator("presets")
     @classmethod
@@ -177,7 +199,7 @@ class Task(Strict):
         module = f"common/params/{self.key}.py"
         if lacking:
             raise RosettaError(f"{module} lacks {', '.join(lacking)}, which kind {self.kind.name} needs")
-        parameters.check(constants, constants | self.kind.constants, module)
+        check_values(constants, constants | self.kind.constants, module)
         return constants
 
     @property
@@ -188,7 +210,7 @@ class Task(Strict):
     def examine(self) -> None:
         """Raises RosettaError where the file sets a parameter that there is not or that does not fit, or names no metric."""
         places = {f"presets.{name}": values for name, values in self.presets.items()}
-        places |= {"without_chance": self.without_chance}
+        places["without_chance"] = self.without_chance
         places |= {f"sweep.{name}, {value}": {name: value} for name, values in self.sweep.items() for value in values}
         places |= {f"compared, {point}": point for point in self.compared}
         for key, protocol in self.protocols.items():
@@ -207,8 +229,8 @@ class Task(Strict):
         where: the values stand. besides: parameters that are no constants.
         """
         constants, choices = self.constants(), getattr(self.params, "CHOICES", {}) | self.switches
-        usual = {name: of_some[0] for name, of_some in self.switches.items()}
-        parameters.check(values, constants | usual | (besides or {}), where)
+        usual = {name: choice[0] for name, choice in self.switches.items()}
+        check_values(values, constants | usual | (besides or {}), where)
         for name in values.keys() & choices:
             if values[name] not in choices[name]:
                 raise unknown(f"{name} in {where}:", values[name], choices[name])
@@ -262,8 +284,3 @@ def load(folder: Path) -> Task:
     for name in task.rows:
         task.facts(name)
     return task
-
-
-def load_all() -> dict[str, Task]:
-    """Every task, in the order of their names."""
-    return {folder.parent.name: load(folder.parent) for folder in sorted(checkout.notebooks.glob("*/task.toml"))}

@@ -66,7 +66,10 @@ def main(where: Where, source: str, steps: int, epochs: int) -> None:
         bench = Measuring(where, "this study", "turns")
         bench.rows = [row for row in bench.rows if row.full_name in NOTEBOOKS]
         with tempfile.TemporaryDirectory(prefix="rosetta-") as folder:
-            fetch = [["clone", "--quiet", "--no-checkout", source, folder], ["-C", folder, "checkout", "--quiet", COMMIT]]
+            fetch = [
+                ["clone", "--quiet", "--no-checkout", source, folder],
+                ["-C", folder, "checkout", "--quiet", COMMIT],
+            ]
             for command in fetch:
                 subprocess.run(["git", *command], check=True)
 

@@ -25,7 +25,10 @@ EDITS = [
     (r'= "0"', '= ""'),  # CUDA_VISIBLE_DEVICES
     (r"np\.int\b", "int"),  # NumPy has no such name any more
     (r"\.cuda\(\)", ""),  # PyTorch
-    (r"y_train = y_train\.astype\(np\.int32\)", "y_train = y_train.astype(np.int64)"),  # its tensors take no int32 there
+    (
+        r"y_train = y_train\.astype\(np\.int32\)",
+        "y_train = y_train.astype(np.int64)",
+    ),  # its tensors take no int32 there
     (r"mx\.gpu\(\d*\)", "mx.cpu()"),  # MXNet
     (r"chainer\.cuda\.get_device\(0\)\.use\(\)|sym\.to_gpu\(\)", "pass"),  # Chainer
     (r"cuda\.to_[gc]pu\(", "("),
@@ -35,7 +38,10 @@ EDITS = [
     (r"'use_cudnn': True", "'use_cudnn': False"),
     (r"'cudnn_exhaustive_search': True", "'cudnn_exhaustive_search': False"),
     (r"train_arg_scope = \{", "train_arg_scope = {'is_test': False,"),  # its dropout asks for it
-    (r"CUDNN=True", "CUDNN=False"),  # TensorFlow: the notebook's own way without cuDNN, whose last line is in the wrong branch
+    (
+        r"CUDNN=True",
+        "CUDNN=False",
+    ),  # TensorFlow: the notebook's own way without cuDNN, whose last line is in the wrong branch
     (r"        logits = tf\.layers\.dense\(outputs", "    logits = tf.layers.dense(outputs"),
 ]
 # TensorFlow computes no convolution with channels first on a CPU

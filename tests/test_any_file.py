@@ -21,7 +21,7 @@ from rosetta.journal import Line, Order, Status
 from rosetta.kinds import KINDS
 from rosetta.measure import rows, tables
 from rosetta.measure.rows import MachineSession
-from rosetta.paths import Checkout, checkout
+from rosetta.paths import checkout
 from rosetta.records import Point, Telemetry
 from rosetta.report import pages, results
 from rosetta.terminal import Console
@@ -303,13 +303,3 @@ def test_refusal(begin, name, way, value, message, told):
     if told:
         kept = "the file; nothing is overwritten" if name == "record" else "everything; nothing was started"
         seen(*told, line, kept)
-
-
-@pytest.mark.parametrize("parameter", ["COMPIL = true", "PRECISION = 32"])
-def test_variant_of_the_real_catalog_with_a_typo(tmp_path, monkeypatch, parameter):
-    """The row would run, and be what its title does not say."""
-    text = checkout.catalog.read_text().replace('COMPILE = "default"', parameter)
-    (tmp_path / "catalog.toml").write_text(text)
-    monkeypatch.setattr(Checkout, "catalog", tmp_path / "catalog.toml")
-    with pytest.raises(RosettaError, match=f"variants.compiled.*catalog.toml.*{parameter.split()[0]}"):
-        catalog.load()

@@ -18,9 +18,10 @@ MODULES = {
 # From the bottom up: a module or package imports from lower lines alone
 LAYERS = (
     {"errors", "paths", "figures", "streams"},
-    {"files", "parameters", "where", "lock"},
+    {"files", "where", "lock"},
     {"kinds", "markdown", "terminal"},
-    {"tasks", "records"},
+    {"tasks"},
+    {"records"},
     {"notebook"},
     {"sections"},
     {"catalog"},
@@ -31,7 +32,7 @@ LAYERS = (
     {"report", "announcement", "journal", "cluster"},
     {"compare", "lab", "verify"},
     {"batch", "measure", "doctor"},
-    {"site", "published_weights"},
+    {"site"},
     {"adding"},
     {"cli"},
 )

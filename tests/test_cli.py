@@ -124,7 +124,7 @@ def test_task_that_tells_of_a_row_that_there_is_not(inside):
     [
         ("catalog.toml", "schema = 2\n[frameworks", "catalog.toml is not valid: "),
         ("catalog.toml", "schema = 2\n[frameworks.x]\ntitel = 'X'\n", "frameworks.x.title: Field required"),
-        ("task.toml", "title = 'T'\nkind = 'trian'\n", "there is no kind trian; there are: train, "),
+        ("task.toml", "title = 'T'\nkind = 'trian'\n", "kind: Input should be 'train', 'infer', '"),
         ("task.toml", "title = 'T'\nkind = 'train'\n[presets]\nfull = {}\n", "a task has the presets smoke, quick, "),
         (
             "task.toml",

@@ -6,8 +6,8 @@ import pytest
 
 from rosetta import catalog, plan, tasks
 from rosetta.errors import RosettaError
-from rosetta.parameters import fits
 from rosetta.paths import checkout
+from rosetta.tasks import fits
 
 
 @pytest.mark.parametrize(
@@ -32,48 +32,42 @@ def test_a_path_is_absolute_and_leads_somewhere(tmp_path, monkeypatch):
     task = tasks.load(checkout.notebooks / "resnet50_features")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "photos").mkdir()
-    assert plan.checked({"IMAGES": "photos", "BATCHSIZE": 8}, task) == {
-        "IMAGES": str(tmp_path / "photos"),
-        "BATCHSIZE": 8,
-    }
+    expected = {"IMAGES": str(tmp_path / "photos"), "BATCHSIZE": 8}
+    assert plan.checked({"IMAGES": "photos", "BATCHSIZE": 8}, task) == expected
     with pytest.raises(RosettaError, match="IMAGES is a file or a folder, and there is no nowhere$"):
         plan.checked({"IMAGES": "nowhere"}, task)
     with pytest.raises(RosettaError, match="there is no 5$"):
         plan.checked({"INITIAL_WEIGHTS": 5}, task)
 
 
-def test_row_that_ignores_a_path_is_refused():
+def refused(rows: str, **given: str) -> dict[str, str | None]:
+    """Why rows of ``networks`` are refused with parameters that are given by hand."""
+    known = catalog.load()
+    asked = [row for row in known.rows("networks") if row.name in rows.split()]
+    return {each.row.name: each.refused for each in plan.make(known, asked, "smoke", given, gpu=False)}
+
+
+def test_row_that_ignores_a_path_or_a_switch_is_refused():
     """It would compute on noise under the name of the pictures."""
-    known, given = catalog.load(), {"IMAGES": str(checkout.notebooks)}
-    rows = [row for row in known.rows("networks") if row.name in ("pytorch", "paddle")]
-    refused = {each.row.name: each.refused for each in plan.make(known, rows, "smoke", given, gpu=False)}
-    assert refused == {"pytorch": None, "paddle": "notebooks/networks/paddle.ipynb does not take IMAGES"}
+    said = "notebooks/networks/{}.ipynb does not take {}".format
+    pictures = refused("pytorch paddle", IMAGES=str(checkout.notebooks))
+    assert pictures == {"pytorch": None, "paddle": said("paddle", "IMAGES")}
+    assert refused("pytorch cntk", SOURCE="zoo", NETWORK="vgg16") == {"pytorch": None, "cntk": said("cntk", "SOURCE")}
+    with pytest.raises(RosettaError, match="unknown SOURCE in networks: zo; did you mean zoo"):
+        refused("pytorch", SOURCE="zo")
 
 
 def test_network_that_a_row_or_its_zoo_has_none_of_is_refused():
-    known = catalog.load()
-    rows = [row for row in known.rows("networks") if row.name in ("keras[jax]", "keras2[cntk]", "pytorch[bf16]")]
-
-    def refused(**given: str) -> dict[str, str | None]:
-        return {each.row.name: each.refused for each in plan.make(known, rows, "smoke", given, gpu=False)}
-
-    lstm = refused(NETWORK="lstm")
+    rows = "keras[jax] keras2[cntk] pytorch[bf16]"
+    lstm = refused(rows, NETWORK="lstm")
     assert lstm.pop("keras2[cntk]").startswith("Keras 2 on CNTK has no lstm: on CNTK, Keras 2.3.1 returns the cell")
     assert lstm == {"keras[jax]": None, "pytorch[bf16]": None}  # some CPUs compute it
-    assert set(refused(NETWORK="vgg16", SOURCE="zoo").values()) == {None}
-    assert refused(NETWORK="alexnet", SOURCE="zoo") == {
-        "keras[jax]": "the zoo of Keras on JAX has no alexnet; it has densenet121, inception_v3, resnet101, resnet152, "
-        "resnet50, vgg16",
-        "keras2[cntk]": "the zoo of Keras 2 on CNTK has no alexnet; it has densenet121, inception_v3, resnet101, resnet152, "
-        "resnet50, vgg16",
+    assert set(refused(rows, NETWORK="vgg16", SOURCE="zoo").values()) == {None}
+    said = (
+        "the zoo of {} has no alexnet; it has densenet121, inception_v3, resnet101, resnet152, resnet50, vgg16".format
+    )
+    assert refused(rows, NETWORK="alexnet", SOURCE="zoo") == {
+        "keras[jax]": said("Keras on JAX"),
+        "keras2[cntk]": said("Keras 2 on CNTK"),
         "pytorch[bf16]": None,
     }
-
-
-def test_row_without_a_switch_is_refused():
-    known, given = catalog.load(), {"SOURCE": "zoo", "NETWORK": "vgg16"}
-    rows = [row for row in known.rows("networks") if row.name in ("pytorch", "cntk")]
-    refused = {each.row.name: each.refused for each in plan.make(known, rows, "smoke", given, gpu=False)}
-    assert refused == {"pytorch": None, "cntk": "notebooks/networks/cntk.ipynb does not take SOURCE"}
-    with pytest.raises(RosettaError, match="unknown SOURCE in networks: zo; did you mean zoo"):
-        plan.make(known, rows, "smoke", {"SOURCE": "zo"}, gpu=False)

@@ -7,9 +7,8 @@ import pytest
 
 from common.params.resnet50_features import WEIGHT_SHAPES
 from common.weights import load_weights
-from rosetta import published_weights
 from rosetta.errors import RosettaError, Unavailable
-from rosetta.run import environments
+from rosetta.run import environments, scripts
 from rosetta.run.kernels import Kernels
 
 TASK = "resnet50_features"
@@ -56,7 +55,7 @@ def published(torch_python, tmp_path):
 def test_torchvisions_weights_become_canonical(published, tmp_path, capsys):
     weights, write = published
     to = tmp_path / "resnet50.npz"
-    published_weights.convert(TASK, "torchvision", write(), to, Kernels())
+    scripts.convert_weights(TASK, "torchvision", write(), to, Kernels())
     made = load_weights(to, WEIGHT_SHAPES)
     assert all(np.array_equal(made[name], array) for name, array in weights.items())
     assert capsys.readouterr().out == f"{to}: 265 tensors. A run takes them by --set INITIAL_WEIGHTS={to}\n"
@@ -67,19 +66,21 @@ def test_torchvisions_weights_become_canonical(published, tmp_path, capsys):
 def test_weights_of_another_network_are_refused(published, tmp_path):
     _, write = published
     file = write("layer1.0.conv1.weight")
-    with pytest.raises(
-        RosettaError, match=f"{file} holds other weights than ResNet-50 features: the tensor layer1.0.conv1"
-    ):
-        published_weights.convert(TASK, "torchvision", file, tmp_path / "resnet50.npz", Kernels())
+    said = f"{file} holds other weights than ResNet-50 features: the tensor layer1.0.conv1"
+    with pytest.raises(RosettaError, match=said):
+        scripts.convert_weights(TASK, "torchvision", file, tmp_path / "resnet50.npz", Kernels())
     assert not (tmp_path / "resnet50.npz").exists()
 
 
-def test_what_is_not_there(tmp_path):
-    there = tmp_path / "file.pth"
-    there.write_text("")
-    with pytest.raises(RosettaError, match="names no source of weights keras; there are: torchvision"):
-        published_weights.convert(TASK, "keras", there, tmp_path / "to.npz", Kernels())
-    with pytest.raises(RosettaError, match="there is no .*nowhere.pth"):
-        published_weights.convert(TASK, "torchvision", tmp_path / "nowhere.pth", tmp_path / "to.npz", Kernels())
-    with pytest.raises(RosettaError, match="to.pth: the file of weights must end in .npz"):
-        published_weights.convert(TASK, "torchvision", there, tmp_path / "to.pth", Kernels())
+@pytest.mark.parametrize(
+    "source, file, to, said",
+    [
+        ("keras", "file.pth", "to.npz", "names no source of weights keras; there are: torchvision"),
+        ("torchvision", "nowhere.pth", "to.npz", "there is no .*nowhere.pth"),
+        ("torchvision", "file.pth", "to.pth", "to.pth: the file of weights must end in .npz"),
+    ],
+)
+def test_what_is_not_there(tmp_path, source, file, to, said):
+    (tmp_path / "file.pth").touch()
+    with pytest.raises(RosettaError, match=said):
+        scripts.convert_weights(TASK, source, tmp_path / file, tmp_path / to, Kernels())

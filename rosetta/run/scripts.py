@@ -6,11 +6,14 @@ import subprocess
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from rosetta.catalog import Row
+from rosetta.catalog import load as load_catalog
 from rosetta.errors import RosettaError, Unavailable
 from rosetta.paths import checkout, from_root
 from rosetta.plan import Plan
+from rosetta.run import devices
 from rosetta.run.devices import Slot
 from rosetta.run.kernels import Kernels
 from rosetta.run.processes import last_words
@@ -119,3 +122,37 @@ def run(
     if done.returncode:
         raise RosettaError(f"{title} failed: {last_words(done.stderr or done.stdout, done.returncode)}")
     return done.stdout
+
+
+def convert_weights(task_key: str, source: str, file: Path, to: Path, kernels: Kernels) -> int:
+    """Write the canonical weights of a task from a source's file, which ``programs/weights/<task>/<framework>.py`` reads.
+
+    Exit code 0. Raises RosettaError for what is not known, not there or does not fit.
+    """
+    from common.weights import WeightsError, load_weights, save_weights  # here, because they bring NumPy
+
+    catalog = load_catalog()
+    task = catalog.task(task_key)
+    if source not in task.weights:
+        there = ", ".join(task.weights) or "none"
+        raise RosettaError(f"{task.file} names no source of weights {source}; there are: {there}")
+    if not file.is_file():
+        raise RosettaError(f"there is no {file}")
+    if to.suffix != ".npz":
+        raise RosettaError(f"{to}: the file of weights must end in .npz")
+    (row, *_) = catalog.select([task.weights[source]], task_key)
+    reader = program("weights", row)
+    with TemporaryDirectory(prefix="rosetta-") as folder:
+        kernel, made = kernels.get(row, Path(folder) / "install.log"), Path(folder) / "weights.npz"
+        script = Script(reader, kernel.python, kernel.variables, Path(folder))
+        (slot, *_) = devices.shared(gpus="none", jobs=1)
+        command = [str(script.python), str(reader), str(file.absolute()), str(made)]
+        run(f"{from_root(reader)} on {file}", command, Path(folder), script.environment(slot))
+        try:
+            weights = load_weights(made, task.reference.WEIGHT_SHAPES)
+        except WeightsError as error:
+            reason = str(error).partition(f"{made}: ")[2] or error
+            raise RosettaError(f"{file} holds other weights than {task.title}: {reason}") from None
+    save_weights(to, weights)
+    print(f"{to}: {len(weights)} tensors. A run takes them by --set INITIAL_WEIGHTS={to.absolute()}")
+    return 0

@@ -20,14 +20,11 @@ from tests.common.archives import FILES, NOWHERE, complete, describe, entry, lef
 from tests.fault_table import fault, seen
 
 
-def test_a_download_leaves_the_expected_files_and_nothing_else(archive, cache, server):
+def test_a_download_leaves_the_expected_files_and_happens_once(archive, cache, server):
     folder = locate(archive)
     assert folder == str(cache / "tiny") and complete(folder)
     assert left(cache) == ["tiny"]
-
-
-def test_data_that_is_there_is_not_downloaded_again(archive, cache, server):
-    assert locate(archive) == locate(archive) == locate(archive, fetch=False)
+    assert locate(archive) == locate(archive, fetch=False) == folder
     assert server.asked == [None]
 
 
@@ -53,27 +50,27 @@ def test_a_broken_download_goes_on_where_it_stopped(archive, cache, server):
     assert server.asked == [None, "bytes=1000-"]
 
 
-def test_a_server_that_ignores_the_range_sends_the_whole(archive, cache, server):
+def part_of(cache, content):
+    """Leave this of an earlier download."""
     cache.mkdir(parents=True)
-    (cache / "tiny.tar.gz.part").write_bytes(server.content[:1000])
-    server.ranges = False
-    assert complete(locate(archive))
-    assert server.asked == ["bytes=1000-"]
+    (cache / "tiny.tar.gz.part").write_bytes(content)
 
 
-@pytest.mark.parametrize("surplus, requests", [(b"", []), (b"surplus", [None])])
-def test_a_whole_part_file_is_only_checked_and_a_longer_one_is_dropped(archive, cache, server, surplus, requests):
-    cache.mkdir(parents=True)
-    (cache / "tiny.tar.gz.part").write_bytes(server.content + surplus)
+@pytest.mark.parametrize(
+    "change, ranges, requests",
+    [
+        (lambda content: content[:1000], False, ["bytes=1000-"]),
+        (lambda content: content, True, []),
+        (lambda content: content + b"surplus", True, [None]),
+        (lambda content: b"of another file", True, ["bytes=15-", None]),
+    ],
+    ids=["a server that ignores the range", "whole", "longer", "of another file"],
+)
+def test_what_is_left_of_a_download_serves_only_where_it_is_right(archive, cache, server, change, ranges, requests):
+    part_of(cache, change(server.content))
+    server.ranges = ranges
     assert complete(locate(archive))
     assert server.asked == requests
-
-
-def test_what_is_left_of_another_file_is_fetched_again(archive, cache, server):
-    cache.mkdir(parents=True)
-    (cache / "tiny.tar.gz.part").write_bytes(b"of another file")
-    assert complete(locate(archive))
-    assert server.asked == ["bytes=15-", None]
 
 
 def test_folders_of_a_process_that_was_killed_are_cleaned(archive, cache):
@@ -142,23 +139,19 @@ def test_offline_is_one_line_with_the_url_and_the_ways_out(cache):
         assert part in message
 
 
-def test_a_server_that_is_silent_does_not_hang_the_run(archive, cache, server, monkeypatch):
-    monkeypatch.setattr(download, "TIMEOUT_S", 0.05)
-    server.may_answer.clear()
-    assert "timed out" in refused(archive)
-
-
-def test_a_server_that_falls_silent_is_told_with_the_ways_out(archive, cache, server, monkeypatch):
+@pytest.mark.parametrize("begins", [False, True])
+def test_a_server_that_falls_silent_does_not_hang_the_run(archive, cache, server, monkeypatch, begins):
     monkeypatch.setattr(download, "TIMEOUT_S", 0.05)
     server.pause_s = 1
+    if not begins:
+        server.may_answer.clear()
     message = refused(archive)
     assert "timed out" in message and "--data-dir" in message
 
 
 @fault("a download cannot be resumed", "a server that answers 416 to a range, beside a part of the file")
 def test_a_range_that_the_server_does_not_have_begins_the_download_anew(archive, cache, server):
-    cache.mkdir(parents=True)
-    (cache / "tiny.tar.gz.part").write_bytes(server.content[:1000])
+    part_of(cache, server.content[:1000])
     server.status = 416
     assert complete(locate(archive))
     assert server.asked == ["bytes=1000-", None]
@@ -171,18 +164,13 @@ def test_a_length_that_is_none_is_one_line(archive, cache, server, length):
     message = refused(archive)
     assert "it is not the file that is meant" in message and left(cache) == []
     if length == "many":
-        seen(
-            "a download of no length",
-            "a server whose `Content-Length` is `many`",
-            message,
-            "everything; nothing was started",
-        )
+        kept = "everything; nothing was started"
+        seen("a download of no length", "a server whose `Content-Length` is `many`", message, kept)
 
 
 @fault("a download leads nowhere", "a redirect to `http://[nowhere/`")
 def test_a_redirect_that_leads_nowhere_is_one_line(archive, cache, server):
-    cache.mkdir(parents=True)
-    (cache / "tiny.tar.gz.part").write_bytes(server.content[:1000])
+    part_of(cache, server.content[:1000])
     server.status, server.headers = 302, {"Location": "http://[nowhere/"}
     message = refused(archive)
     assert archive.urls[0] in message and "--data-dir" in message and left(cache) == ["tiny.tar.gz.part"]
@@ -292,15 +280,12 @@ def test_a_full_disk_is_one_line_and_the_next_run_goes_on(archive, cache, server
         def write(self, block):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
+    def opened(path, mode="r", *rest, **more):
+        return FullDisk() if str(path).endswith(full) and "w" in mode else real(path, mode, *rest, **more)
+
     real = builtins.open
     with monkeypatch.context() as patch:
-        patch.setattr(
-            builtins,
-            "open",
-            lambda path, mode="r", *rest, **more: (
-                FullDisk() if str(path).endswith(full) and "w" in mode else real(path, mode, *rest, **more)
-            ),
-        )
+        patch.setattr(builtins, "open", opened)
         message = refused(archive)
     assert os.strerror(errno.ENOSPC) in message and str(cache) in message and "ROSETTA_DATA" in message
     assert "tiny" not in left(cache) and "tiny.unpacking" not in left(cache)

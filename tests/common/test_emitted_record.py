@@ -36,10 +36,6 @@ def shown(monkeypatch):
 
 @pytest.fixture
 def log(clock):
-    return two_epochs(clock)
-
-
-def two_epochs(clock):
     """The log of epochs that took 2 s and 1.5 s."""
     made = EpochLog(2)
     for loss, seconds in ((1.5, 2), (np.float32(0.75), 1.5)):
@@ -48,8 +44,14 @@ def two_epochs(clock):
     return made
 
 
-def test_an_epoch_is_one_line_and_its_time(clock, capsys):
-    log = two_epochs(clock)
+def facts_and_text(shown):
+    """The one record that was displayed, as JSON carries it, and the text beside it."""
+    [(bundle, raw)] = shown
+    assert raw and sorted(bundle) == sorted([MIME, "text/plain"])
+    return json.loads(json.dumps(bundle[MIME], allow_nan=False)), bundle["text/plain"]
+
+
+def test_an_epoch_is_one_line_and_its_time(capsys, log):
     assert capsys.readouterr().out == "epoch 1/2  loss 1.5000  2.00 s\nepoch 2/2  loss 0.7500  1.50 s\n"
     assert log.epoch_s == [2, 1.5] and log.loss == [1.5, 0.75]
     assert all(type(loss) is float for loss in log.loss)
@@ -80,26 +82,18 @@ def test_a_loss_that_is_no_number_is_an_error(loss):
 def test_a_notebook_carries_the_record_beside_its_text(log, shown):
     cifar10.load("NCHW", n_train=50, n_test=20, synthetic=True)
     record(log, np.float32(0.75), np.int64(3441592), [np], "cpu", export_weights=None, predict=None)
-    [(bundle, raw)] = shown
-    assert raw and sorted(bundle) == sorted([MIME, "text/plain"])
-    facts = json.loads(json.dumps(bundle[MIME], allow_nan=False))
+    facts, text = facts_and_text(shown)
     assert facts["schema"] == module.SCHEMA
-    assert facts["metrics"] == {
-        "accuracy": 0.75,
-        "parameters": 3441592,
-        "loss": [1.5, 0.75],
-        "epoch_s": [2, 1.5],
-        "epoch_accuracy": [],
-    }
+    figures = {"accuracy": 0.75, "parameters": 3441592, "loss": [1.5, 0.75], "epoch_s": [2, 1.5], "epoch_accuracy": []}
+    assert facts["metrics"] == figures
     assert facts["device"] == "cpu" and facts["points"] == [] and facts["thread_pools"]["processors"] >= 1
     assert facts["versions"]["numpy"] == np.__version__
     assert facts["dataset"] == {"name": "CIFAR-10", "synthetic": True, "sizes": {"train": 50, "test": 20}}
-    assert bundle["text/plain"].startswith("accuracy 75.00 %, 2 epochs in 3.5 s on synthetic data on cpu\npython ")
+    assert text.startswith("accuracy 75.00 %, 2 epochs in 3.5 s on synthetic data on cpu\npython ")
 
 
 def test_weights_and_outputs_are_saved_only_where_asked_for(log, shown, tmp_path, monkeypatch):
-    folder = tmp_path / "saved"
-    called = []
+    folder, called = tmp_path / "saved", []
 
     def export_weights():
         called.append("weights")
@@ -124,10 +118,9 @@ def test_figures_of_any_kind_with_points(shown, monkeypatch):
     monkeypatch.setattr(loaded, "_last", {"name": "x", "synthetic": False, "sizes": {}})
     points = [{"at": {"threads": 2, "phase": "forward"}, "values": [0.25, 0.5], "unit": "s"}]
     emit({"step_s": 0.25}, [np], "cpu", "0.25 s a step", points)
-    [(bundle, _)] = shown
-    facts = json.loads(json.dumps(bundle[MIME], allow_nan=False))
+    facts, text = facts_and_text(shown)
     assert facts["metrics"] == {"step_s": 0.25} and facts["points"] == points
-    assert bundle["text/plain"].startswith("0.25 s a step on cpu\npython ")
+    assert text.startswith("0.25 s a step on cpu\npython ")
 
 
 @pytest.mark.parametrize("before", ["", "a bar without a line end 99%"])
@@ -148,10 +141,9 @@ def test_a_line_without_end_does_not_hold_the_runner_up(line):
 def test_numbers_that_json_cannot_hold_become_null(log, shown, bad):
     log.epoch(bad)
     record(log, bad, 1, [], "cpu", None, None)
-    [(bundle, _)] = shown
-    facts = json.loads(json.dumps(bundle[MIME], allow_nan=False))
+    facts, text = facts_and_text(shown)
     assert facts["metrics"]["accuracy"] is None and facts["metrics"]["loss"] == [1.5, 0.75, None]
-    assert bundle["text/plain"].startswith("no accuracy, ")
+    assert text.startswith("no accuracy, ")
 
 
 @pytest.mark.parametrize("installed", [True, False])

@@ -41,30 +41,22 @@ def test_a_tilde_is_the_home_folder(given, cache, monkeypatch):
 
 
 @pytest.mark.parametrize("source", ["data_dir", "ROSETTA_DATA"])
-def test_a_given_folder_without_the_files_is_an_error_and_stays_as_it_is(
-    given, cache, archive, server, monkeypatch, source
-):
+def test_a_given_folder_that_lacks_files_is_an_error_and_stays(given, cache, archive, server, monkeypatch, source):
     (given / "tiny" / "two.bin").unlink()
     monkeypatch.setenv("ROSETTA_DATA", str(given))
     message = refused(archive, str(given) if source == "data_dir" else None)
     for part in (str(given), "lacks two.bin", archive.urls[0]):
         assert part in message
-    assert ("ROSETTA_DATA" in message) == (source == "ROSETTA_DATA"), (
-        "who gave the folder another way is not sent there"
-    )
+    assert ("ROSETTA_DATA" in message) == (source == "ROSETTA_DATA"), "it says what gave the folder"
     assert server.asked == [] and os.listdir(str(given / "tiny")) == ["one.bin"]
 
 
-@pytest.mark.parametrize("given", [True, False])
+@pytest.mark.parametrize("named", [True, False])
 @pytest.mark.parametrize("fetch", [True, False])
-def test_only_what_nobody_gave_is_unreachable(tmp_path, cache, given, fetch):
+def test_only_what_nobody_named_is_unreachable(tmp_path, cache, named, fetch):
     with pytest.raises(DataError) as error:
-        locate(NOWHERE, tmp_path if given else None, fetch)
-    assert isinstance(error.value, Unreachable) != given
-
-
-def test_a_given_folder_that_does_not_exist(tmp_path, cache):
-    assert "does not exist" in refused(NOWHERE, tmp_path / "none")
+        locate(NOWHERE, tmp_path / "none" if named else None, fetch)
+    assert isinstance(error.value, Unreachable) != named and ("does not exist" in str(error.value)) == named
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """Canonical weights: what is written is read again, and what does not fit is named."""
 
-import io
 import os
 
 import numpy as np
@@ -29,20 +28,16 @@ def test_shapes_of_the_task_count_all_parameters():
     assert sum(int(np.prod(shape)) for shape in WEIGHT_SHAPES.values()) == EXPECTED["parameters"]
 
 
-def test_weights_are_saved_as_float32(tmp_path):
-    save_weights(str(tmp_path / "w.npz"), {"a": np.ones(3)})
-    with np.load(str(tmp_path / "w.npz")) as saved:
-        assert saved["a"].dtype == np.float32
-
-
 def test_saved_and_loaded_again(tmp_path):
     written = weights()
-    save_weights(str(tmp_path / "w.npz"), {name: written[name] for name in reversed(list(written))})
+    save_weights(str(tmp_path / "w.npz"), {name: written[name].astype(np.float64) for name in reversed(list(written))})
     read = load_weights(str(tmp_path / "w.npz"), SHAPES)
     assert list(read) == list(SHAPES)
     for name in SHAPES:
         assert read[name].dtype == np.float32 and read[name].flags.c_contiguous
         np.testing.assert_array_equal(read[name], written[name])
+    with np.load(str(tmp_path / "w.npz")) as saved:
+        assert saved["conv1.bias"].dtype == np.float32
 
 
 def test_outputs_of_a_run(tmp_path):
@@ -82,10 +77,7 @@ def changed(**arrays):
     [
         ({"conv1.weight": weights()["conv1.weight"]}, "the tensor conv1.bias is missing"),
         (changed(conv1_bias=np.zeros(3)), r"conv1.bias has the shape \(3,\) instead of \(2,\)"),
-        (
-            changed(conv9_bias=np.zeros(2)),
-            "there is no tensor conv9.bias in this network; it has conv1.weight, conv1.bias",
-        ),
+        (changed(conv9_bias=np.zeros(2)), "there is no tensor conv9.bias in this network; it has conv1.weight, "),
         (changed(conv1_bias=np.zeros(2, int)), "conv1.bias holds int64 instead of floating-point numbers"),
     ],
 )
@@ -112,16 +104,13 @@ def archive_of_pickles(path):
 
 
 def single_array(path):
-    buffer = io.BytesIO()
-    np.save(buffer, np.zeros(3))
-    with open(path, "wb") as file:
-        file.write(buffer.getvalue())
+    np.save(path + ".npy", np.zeros(3))
+    os.rename(path + ".npy", path)
 
 
 def truncated(path):
     save_weights(path, weights())
-    with open(path, "rb+") as file:
-        file.truncate(200)
+    os.truncate(path, 200)
 
 
 def absent(path):
