@@ -22,15 +22,12 @@ PARTS = ("common", "docs", "environments", "programs", "results", "rosetta", "te
 
 
 def lab(where: Where, arguments: list[str], folder: Path | None = None) -> int:
-    """Make the environments that the rows and JupyterLab need, register their kernels, run JupyterLab until it ends; its exit code.
+    """Make the environments that the rows and JupyterLab need, register their kernels, run JupyterLab; returns its exit code.
 
-    arguments: for JupyterLab. folder: where the copies go; the checkout, or its ``notebooks/``, opens the notebooks themselves. A row that this machine cannot run is told
-    and left out; raises RosettaError if none is left, or where the folder cannot take copies.
+    arguments: for JupyterLab. folder: where the copies go; the checkout, or its ``notebooks/``, opens the notebooks
+    themselves. A row that this machine cannot run is named and left out. Raises RosettaError if none is left, or where the
+    folder cannot take copies.
     """
-    if os.pathsep in str(checkout.root):
-        raise RosettaError(
-            f"JupyterLab finds no kernels in a path with {os.pathsep!r}: move this checkout, {checkout.root}"
-        )
     chosen = catalog.load().select(where.names, where.task)
     opened = place(folder)
     variables = {DATA: SYNTHETIC} if where.synthetic else {}

@@ -130,6 +130,14 @@ def test_overview_and_details(page):
         assert f"notebooks/{TASK}/{row.framework}.ipynb" in line_of(text, row.title)[0]
 
 
+@pytest.mark.parametrize(
+    "name", ["cuda:0", "Device(gpu, 0)", "/device:GPU:0", "CudaDevice(id=0)", "cpu", "/device:CPU:0"]
+)
+def test_devices_have_short_names(name):
+    assert tables.device(make(device=name)) == ("CPU" if "cpu" in name.lower() else "GPU")
+    assert tables.device(make(device="METAL")) == "METAL" and tables.device(make(device=None)) == ""
+
+
 def test_without_records_the_overview_leads_to_the_pages_of_each_task(page):
     text = page()
     assert text.count("No finished run yet.") == len(CATALOG.tasks) + 1

@@ -48,7 +48,9 @@ def write(out: Path, folder: Path, repository: str | None, branch: str | None = 
                 pages.write_framework(site, content, key, others)
             for record in content.results.records:
                 pages.write_record(site, content, record)
-            _write_downloads(site, content)
+            entries = [entry(record) for record in content.results.records]
+            site.save(f"results/{content.key}.json", json.dumps(entries, indent=1, ensure_ascii=False) + "\n")
+            site.save(f"results/{content.key}.csv", spreadsheet(entries))
             proofs = checkout.results / "conformance" / f"{content.key}.md"
             _write_document(site, proofs, conformance.page(catalog, content.key, folder), content)
         pages.write_results(site, contents)
@@ -119,14 +121,7 @@ def _write_document(site: Pages, source: Path, text: str, content: TaskContent |
     return title, href
 
 
-# ---- All records of a task as one file, for a spreadsheet or a program
-
-
-def _write_downloads(site: Pages, content: TaskContent) -> None:
-    """``results/<task>.csv``, a line a record, and ``results/<task>.json``, which has lists such as the loss of each epoch too."""
-    entries = [entry(record) for record in content.results.records]
-    site.save(f"results/{content.key}.json", json.dumps(entries, indent=1, ensure_ascii=False) + "\n")
-    site.save(f"results/{content.key}.csv", spreadsheet(entries))
+# ---- All records of a task as one file: CSV for a spreadsheet, and JSON, which has lists such as the loss of each epoch too
 
 
 def entry(record: Record) -> dict[str, Any]:

@@ -362,8 +362,5 @@ def standalone(row: Row, repository: str | None, commit: str | None) -> str:
     }
     first = FIRST_CELL.read_text(encoding="utf-8").replace("# given\n", f"{_assigned(values)}\n").strip()
     notebook = nbformat.read(row.notebook, as_version=4)
-    cell = nbformat.v4.new_code_cell(first, id="fetch")
-    if (notebook.nbformat, notebook.nbformat_minor) < (4, 5):  # whose cells have no ids
-        del cell["id"]
-    notebook.cells.insert(0, cell)
+    notebook.cells.insert(0, nbformat.v4.new_code_cell(first, id="fetch"))
     return nbformat.writes(notebook) + "\n"

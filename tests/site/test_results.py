@@ -176,12 +176,6 @@ def test_figures_lead_to_the_executed_page_and_that_to_the_record(reader):
     assert page.get_by_role("link", name="Record", exact=True).get_attribute("href") == "pytorch.json"
 
 
-def test_devices_have_short_names(reader):
-    page = reader.open(f"results/{TASK}.html")
-    shown = page.locator("table:not([id^=main]) tbody td:nth-child(3)").all_inner_texts()
-    assert "GPU" in shown and "CPU" in shown and not any("device" in one.lower() for one in shown)
-
-
 def test_records_as_files(reader, site):
     page = reader.open("results.html")
     files = {}
