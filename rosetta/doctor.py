@@ -4,7 +4,7 @@ import json
 import os
 import shutil
 import time
-from dataclasses import dataclass
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -31,15 +31,8 @@ from rosetta.terminal import Console
 from rosetta.where import Where
 
 PROGRAMS = "check"  # below programs/
-ROLES = ("parameters", "setup")  # cells of a notebook that a check begins with
 INPUTS = "from common import check\nfrom common.check import tell\n\nx, w = check.inputs()"
 TIMEOUT_S = 600
-
-
-@dataclass(frozen=True)
-class Checked:
-    status: str  # "ok", "failed" or "skipped"
-    text: str
 
 
 def list_rows(where: Where) -> None:
@@ -61,61 +54,59 @@ def _print_table(headings: list[str], rows: list[list[str]]) -> None:
 def tell(where: Where) -> int:
     """Print what this machine has; exit code 1 if the data or an environment cannot be had here. Nothing is changed."""
     known, cards, here, kernels = catalog.load(), machine.cards(), machine.describe(), chosen(where.python, where.build)
-    cores = f"{here.cpu}, {here.cores} cores, {here.memory / 2**30:.0f} GiB; {here.os}"
     gpus = "; ".join(
         f"{one.id}: {one.gpu.name}, {one.gpu.memory / 2**30:.0f} GiB, compute capability {one.gpu.capability}, "
         f"driver {one.gpu.driver}, CUDA up to {one.gpu.cuda}"
         for one in machine.devices()
     )
     needed = _environments(known, kernels, cards)
-    free, disk = shutil.disk_usage(checkout.root).free, sum(found.holds.disk_gb for found in needed)
-    room = f"{free / 1e9:.0f} GB free" + ("" if free > 1e9 * disk else f"; all environments take {disk:.0f} GB")
-    rows = [["machine", cores], ["GPU", gpus or "none found"], ["disk", room]]
-    for version in sorted({found.python_version for found in needed}, key=lambda text: int(text.split(".")[1])):
+    free, disk = shutil.disk_usage(checkout.root).free, sum(environment.holds.disk_gb for environment in needed)
+    rows = [
+        ["machine", f"{here.cpu}, {here.cores} cores, {here.memory / 2**30:.0f} GiB; {here.os}"],
+        ["GPU", gpus or "none found"],
+        ["disk", f"{free / 1e9:.0f} GB free" + ("" if free > 1e9 * disk else f"; all environments take {disk:.0f} GB")],
+    ]
+    versions = {environment.python_version for environment in needed}
+    for version in sorted(versions, key=lambda text: int(text.split(".")[1])):
         rows.append([f"Python {version}", str(environments.find_python(version) or "not found")])
-    sets = {task.data: _data(task.data) for task in known.tasks.values() if task.data}
-    rows += [[f"data {name}", text] for name, (text, _) in sets.items()]
-    for name in environments.names():
-        states = _states(name, known, kernels, cards)
-        rows += [[f"environment {name}", f"{state}{labels}"] for state, labels in states.items()]
-    _print_table(["what", "state"], rows)
-    blocked = any(
-        found.obstacle() for found in needed if kernels.interpreter(found.name) is None and not found.is_ready()
+    lacking = any(
+        environment.obstacle()
+        for environment in needed
+        if kernels.interpreter(environment.name) is None and not environment.is_ready()
     )
-    return 1 if blocked or not all(there for _, there in sets.values()) else 0
+    for name in dict.fromkeys(task.data for task in known.tasks.values() if task.data):
+        try:
+            state = str(data.locate(name, fetch=False))
+        except RosettaError as error:
+            state, lacking = str(error), True
+        rows.append([f"data {name}", state])
+    for name in environments.names():
+        rows += [[f"environment {name}", state] for state in _states(name, known, kernels, cards)]
+    _print_table(["what", "state"], rows)
+    return 1 if lacking else 0
 
 
 def _environments(known: Catalog, kernels: Kernels, cards: list[Gpu]) -> list[Environment]:
     """All that rows get on these cards, each once, and those that no row has."""
-    found = {name: environments.load(name) for name in environments.names()}
-    for row in known.rows():
-        found.pop(row.environment, None)
+    used = {row.environment for row in known.rows()}
+    needed = {name: environments.load(name) for name in environments.names() if name not in used}
     for row in known.rows():
         for gpus in [[card] for card in cards] or [[]]:
-            try:
+            with suppress(Unavailable):
                 environment = kernels.environment(row, gpus)
-                found[environment.title] = environment
-            except Unavailable:
-                continue
-    return list(found.values())
+                needed[environment.title] = environment
+    return list(needed.values())
 
 
-def _states(name: str, known: Catalog, kernels: Kernels, cards: list[Gpu]) -> dict[str, str]:
+def _states(name: str, known: Catalog, kernels: Kernels, cards: list[Gpu]) -> list[str]:
     """The states of an environment, each with the rows that it is of where there are several."""
     rows: dict[str, list[str]] = {}
     for row in known.rows():
         if row.environment == name:
             rows.setdefault(kernels.state(row, cards), []).append(known.label(row))
-    if not rows:
-        return {environments.load(name).state(): ""}
-    return {state: f" ({', '.join(labels)})" if len(rows) > 1 else "" for state, labels in rows.items()}
-
-
-def _data(dataset: str) -> tuple[str, bool]:
-    try:
-        return str(data.locate(dataset, fetch=False)), True
-    except RosettaError as error:
-        return str(error), False
+    if len(rows) > 1:
+        return [f"{state} ({', '.join(labels)})" for state, labels in rows.items()]
+    return list(rows) or [environments.load(name).state()]
 
 
 def check(where: Where) -> int:
@@ -136,15 +127,15 @@ def check(where: Where) -> int:
     for slot in slots.values():
         console.say(f"on {slot.machine.about}")
         for row in reversed(rows.values()):
-            checked = _check(row, known, slot, kernels, tell)
-            bad += checked.status == "failed" or checked.status == "skipped" and bool(where.names)
-            text = Text(f"  {known.label(row):<20} ").append(f"{checked.status:<8}", STYLES[checked.status])
-            console.print(text.append(checked.text), soft_wrap=True)
+            status, said = _check(row, known, slot, kernels, tell)
+            bad += status == "failed" or status == "skipped" and bool(where.names)
+            text = Text(f"  {known.label(row):<20} ").append(f"{status:<8}", STYLES[status])
+            console.print(text.append(said), soft_wrap=True)
     return 1 if bad else 0
 
 
-def _check(row: Row, known: Catalog, slot: Slot, kernels: Kernels, tell: Tell) -> Checked:
-    """Let a row's framework compute on a slot."""
+def _check(row: Row, known: Catalog, slot: Slot, kernels: Kernels, tell: Tell) -> tuple[str, str]:
+    """Let a row's framework compute on a slot; returns "ok", "failed" or "skipped", and what is said of it."""
     started = time.monotonic()
     try:
         with TemporaryDirectory(prefix="rosetta-") as folder:
@@ -154,24 +145,23 @@ def _check(row: Row, known: Catalog, slot: Slot, kernels: Kernels, tell: Tell) -
             script = _script(row, known, Path(folder), slot, kernels)
             facts, memory = _run(script, slot)
     except Unavailable as reason:
-        return Checked("skipped", str(reason))
+        return "skipped", str(reason)
     except RosettaError as error:
-        return Checked("failed", str(error))
+        return "failed", str(error)
     about = [facts["device"], f"off by {facts['off']:.0e}" if facts["off"] is not None else "not finite"]
     about += [GIBIBYTES.one(memory)] if memory else []
     about += [f"{name} {version}" for name, version in facts["cuda"].items()]
     about += ["no cuDNN"] if slot.on_gpu and "cudnn" not in facts["cuda"] else []
     about += [f"{time.monotonic() - started:.0f} s"]
     trouble = _trouble(facts, memory, slot)
-    return Checked("failed" if trouble else "ok", "; ".join(filter(None, [trouble, ", ".join(about)])))
+    return ("failed", f"{trouble}; {', '.join(about)}") if trouble else ("ok", ", ".join(about))
 
 
 def _script(row: Row, known: Catalog, folder: Path, slot: Slot, kernels: Kernels) -> scripts.Script:
     """The notebook's cells up to its setup, and the program's convolution."""
-    cells, change = by_role(row.notebook), scripts.changes(scripts.program(PROGRAMS, row), ROLES)
-    first = {role: cells[role] for role in ROLES}
-    first["setup"] += f"\n\n{INPUTS}"
-    code = scripts.changed(first, change)
+    cells = by_role(row.notebook)
+    first = {"parameters": cells["parameters"], "setup": f"{cells['setup']}\n\n{INPUTS}"}
+    code = scripts.changed(first, scripts.changes(scripts.program(PROGRAMS, row), tuple(first)))
     planned = plan.make(known, [row], UNTIMED, {}, gpu=slot.on_gpu)[0]
     return scripts.write(planned, code, folder / "check.py", kernels, slot)
 

@@ -13,7 +13,7 @@ from rosetta.notebook import links
 from rosetta.paths import DATA, SYNTHETIC, checkout, from_root
 from rosetta.run import environments, kernels, machine
 from rosetta.run.environments import events
-from rosetta.run.kernels import Kernel, Kernels, write_kernelspec
+from rosetta.run.kernels import Kernels, write_kernelspec
 from rosetta.where import Where
 
 ENVIRONMENT = "lab"
@@ -22,23 +22,17 @@ PARTS = ("common", "docs", "environments", "programs", "results", "rosetta", "te
 
 
 def lab(where: Where, arguments: list[str], folder: Path | None = None) -> int:
-    """Make the environments that the rows and JupyterLab need, register their kernels, run JupyterLab until it ends; its exit code.
+    """Make the environments that the rows and JupyterLab need, register their kernels, run JupyterLab; returns its exit code.
 
-    arguments: for JupyterLab. folder: where the copies go; the checkout, or its ``notebooks/``, opens the notebooks themselves. A row that this machine cannot run is told
-    and left out; raises RosettaError if none is left, or where the folder cannot take copies.
+    arguments: for JupyterLab. folder: where the copies go; the checkout, or its ``notebooks/``, opens the notebooks
+    themselves. A row that this machine cannot run is named and left out. Raises RosettaError if none is left, or where the
+    folder cannot take copies.
     """
-    if os.pathsep in str(checkout.root):
-        raise RosettaError(
-            f"JupyterLab finds no kernels in a path with {os.pathsep!r}: move this checkout, {checkout.root}"
-        )
     chosen = catalog.load().select(where.names, where.task)
     opened = place(folder)
-    registered = register(
-        one_a_kernel(chosen),
-        kernels.chosen(where.python, where.build),
-        checkout.kernels,
-        {DATA: SYNTHETIC} if where.synthetic else {},
-    )
+    variables = {DATA: SYNTHETIC} if where.synthetic else {}
+    interpreters = kernels.chosen(where.python, where.build)
+    registered = register(one_a_kernel(chosen), interpreters, checkout.kernels, variables)
     if not registered:
         raise RosettaError("none of these rows can run on this machine")
     print(f"kernels: {', '.join(row.title for row in registered)}")
@@ -86,7 +80,7 @@ def kernel_name(row: Row) -> str:
     return f"rosetta-{row.stem}".lower()
 
 
-def register(rows: list[Row], given: Kernels, folder: Path, variables: dict[str, str]) -> list[Row]:
+def register(rows: list[Row], interpreters: Kernels, folder: Path, variables: dict[str, str]) -> list[Row]:
     """A kernelspec for each row, where ``folder`` is on JUPYTER_PATH; returns the rows whose kernel could be had.
 
     variables: of the environment that notebooks see.
@@ -98,20 +92,17 @@ def register(rows: list[Row], given: Kernels, folder: Path, variables: dict[str,
     for row in rows:
         print(f"{row.title}: environment {row.environment}", flush=True)
         try:
-            kernel = given.get(row, folder / "install.log", events(print), gpus if given.has_build(row, gpus) else ())
+            computes_on = gpus if interpreters.has_build(row, gpus) else ()
+            kernel = interpreters.get(row, folder / "install.log", events(print), computes_on)
         except Unavailable as reason:
             print(f"{row.title}: left out: {reason}")
             continue
-        seen = {"PYTHONPATH": _with_common(kernel)} | variables
+        # From any other folder than a task's, ``../..`` does not lead to ``common/``
+        before = kernel.variables.get("PYTHONPATH", os.environ.get("PYTHONPATH"))
+        seen = {"PYTHONPATH": os.pathsep.join(filter(None, (str(checkout.root), before)))} | variables
         write_kernelspec(folder, kernel, seen, name=kernel_name(row), title=row.title)
         registered.append(row)
     return registered
-
-
-def _with_common(kernel: Kernel) -> str:
-    """PYTHONPATH for a notebook in any folder: from there, ``../..`` does not lead to ``common/``."""
-    before = kernel.variables.get("PYTHONPATH", os.environ.get("PYTHONPATH"))
-    return os.pathsep.join(filter(None, (str(checkout.root), before)))
 
 
 def copy(rows: list[Row], registered: list[Row], folder: Path) -> None:
@@ -121,18 +112,19 @@ def copy(rows: list[Row], registered: list[Row], folder: Path) -> None:
     """
     by_kernel = {served(row): row for row in registered}
     first = {row.notebook: by_kernel[served(row)] for row in reversed(rows) if served(row) in by_kernel}
-    made, kept = 0, 0
-    for notebook in sorted(first):
-        row, content = first[notebook], json.loads(files.text(notebook))
-        kernel = {"display_name": row.title, "language": "python", "name": kernel_name(row)}
-        content["metadata"]["kernelspec"] = kernel
-        if _write(folder, notebook, json.dumps(content, indent=1, ensure_ascii=False) + "\n"):
-            made += 1
-        else:
-            kept += 1
+    made = 0
+    for notebook, row in sorted(first.items(), key=lambda item: item[0]):
+        content = json.loads(files.text(notebook))
+        content["metadata"]["kernelspec"] = {
+            "display_name": row.title,
+            "language": "python",
+            "name": kernel_name(row),
+        }
+        made += _write(folder, notebook, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
         for page in sorted(links(notebook)):
             if page.suffix == ".md" and page.is_relative_to(checkout.root) and page.is_file():
                 _write(folder, page, files.text(page))
+    kept = len(first) - made
     there = f" (already there, and left as they are: {kept})" if kept else ""
     print(f"notebooks copied to {folder}: {made}{there}; each opens with its kernel")
 

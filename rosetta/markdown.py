@@ -64,6 +64,11 @@ def address(target: Path, base: Path) -> str:
     return quote(link(target, base), UNQUOTED)
 
 
+def joined(parts: Iterable[str]) -> str:
+    """The text of a page whose parts are these."""
+    return "\n\n".join(part.strip("\n") for part in parts) + "\n"
+
+
 # ---- Tables
 
 

@@ -6,7 +6,8 @@ A notebook's own metadata says which lines show a concept, by a part of their te
 import ast
 import builtins
 import re
-from dataclasses import dataclass, field
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 from textwrap import dedent
@@ -17,7 +18,7 @@ from rosetta import files
 from rosetta.errors import RosettaError
 from rosetta.files import Strict
 from rosetta.kinds import Kind
-from rosetta.notebook import cut
+from rosetta.notebook import Step, cut
 
 REFERENCE = "reference"  # its key among the programs
 STEP = re.compile(r"^ *# ---- \[(?P<role>\w+)\] (?P<note>.*)$", re.MULTILINE)  # how the reference marks its steps
@@ -25,26 +26,13 @@ ALIGNED = re.compile(r" {3,}#")  # a comment that is far to the right only becau
 
 
 @dataclass(frozen=True)
-class Section:
-    """One step of a program. ``note``: Markdown; ``concepts``: by concept, the texts whose lines show it."""
-
-    role: str
-    note: str
-    code: str
-    concepts: dict[str, list[str]] = field(default_factory=dict)
-
-    def shows(self, concept: str) -> list[bool]:
-        """Whether each line of the code shows the concept."""
-        texts = self.concepts.get(concept, [])
-        return [any(text in line for text in texts) for line in self.code.split("\n")]
-
-
-@dataclass(frozen=True)
 class Program:
+    """A notebook, or the reference. intro: Markdown; the notes of the sections have no heading that is the role's."""
+
     key: str
     path: Path
-    intro: str  # Markdown
-    sections: list[Section]
+    intro: str
+    sections: list[Step]
 
 
 class Concept(Strict):
@@ -65,10 +53,7 @@ def notebook(path: Path, kind: Kind) -> Program:
     """Read a notebook as its sections. Raises RosettaError where its cells do not have the roles of its kind, in their order."""
     intro, steps = cut(path, kind)
     many = {role.name for role in kind.roles if role.many}
-    sections = []
-    for step in steps:
-        note = step.note if step.role in many else _without_heading(step.note)
-        sections.append(Section(step.role, note, step.code, step.concepts))
+    sections = [step if step.role in many else replace(step, note=_without_heading(step.note)) for step in steps]
     return Program(path.stem, path, _without_heading(intro), sections)
 
 
@@ -84,14 +69,14 @@ def reference(module: Path, params: Path, kind: Kind) -> Program:
     if not marks or wrong:
         raise RosettaError(f"{module.name} marks no steps, or one that is none: {', '.join(wrong)}")
     intro, head = _docstring(text[: marks[0].start()])
-    sections = {"parameters": Section("parameters", *_docstring(params.read_text(encoding="utf-8")))}
-    sections["setup"] = Section("setup", "", "\n\n\n".join([head, *_imported(text, module.parent)]))
-    for mark, after in zip(marks, [*marks[1:], None]):
+    sections = {"parameters": Step("parameters", *_docstring(params.read_text(encoding="utf-8")), {})}
+    sections["setup"] = Step("setup", "", "\n\n\n".join([head, *_imported(text, module.parent)]), {})
+    for mark, end in zip(marks, [*(mark.start() for mark in marks[1:]), None]):
         role, note = mark["role"], mark["note"].strip()
-        code = dedent(text[mark.end() : after.start() if after else None].strip("\n"))  # a step may be a method
+        code = dedent(text[mark.end() : end].strip("\n"))  # a step may be a method
         if earlier := sections.get(role):
             note, code = f"{earlier.note} {note}", f"{earlier.code}\n\n\n{code}"
-        sections[role] = Section(role, note, code)
+        sections[role] = Step(role, note, code, {})
     return Program(REFERENCE, module, intro, [sections[name] for name in kind.names if name in sections])
 
 
@@ -143,30 +128,34 @@ def concepts(file: Path) -> dict[str, Concept]:
     return files.load(Concepts, file, missing=Concepts({})).root
 
 
-def excerpts(program: Program, concept: str) -> list[str]:
-    """The lines that express a concept, a text for each step that has some, as they stand there but for their indentation.
+def shown(section: Step, concept: str) -> list[bool]:
+    """Whether each line of a section shows a concept."""
+    texts = section.concepts.get(concept, [])
+    return [any(text in line for text in texts) for line in section.code.split("\n")]
 
-    Raises RosettaError for a marker that no line has any more.
-    """
+
+def excerpts(program: Program, concept: str) -> list[str]:
+    """The lines that express a concept, a text for each step that has some, as they stand there but for their indentation."""
     texts = []
     for section in program.sections:
-        for text in section.concepts.get(concept, []):
-            if not any(text in line for line in section.code.split("\n")):
-                raise RosettaError(
-                    f"{program.path.name}: no line of the cell {section.role} has the text {text!r} of its marker"
-                )
         lines = []
-        marked = zip(section.shows(concept), section.code.split("\n"))
-        for shown, group in groupby(marked, key=lambda pair: pair[0]):
-            if shown:  # lines that do not follow each other keep no common indentation
+        marked = zip(shown(section, concept), section.code.split("\n"))
+        for is_shown, group in groupby(marked, key=lambda pair: pair[0]):
+            if is_shown:  # lines that do not follow each other keep no common indentation
                 lines += dedent("\n".join(line for _, line in group)).split("\n")
         if lines:
             texts.append("\n".join(ALIGNED.sub("  #", line) for line in lines))
     return texts
 
 
-def check(program: Program, listed: dict[str, Concept]) -> None:
-    """Raises RosettaError for concepts that a program marks and the task does not list."""
-    strange = sorted({name for section in program.sections for name in section.concepts} - set(listed))
-    if strange:
-        raise RosettaError(f"{program.path.name} marks concepts that concepts.toml does not have: {', '.join(strange)}")
+def check(program: Program, listed: Collection[str]) -> None:
+    """Raises RosettaError for a concept that a program marks and the task does not list, and for a marker that no line has any more."""
+    for section in program.sections:
+        for concept, texts in section.concepts.items():
+            if concept not in listed:
+                raise RosettaError(f"{program.path.name} marks concepts that concepts.toml does not have: {concept}")
+            for text in texts:
+                if not any(text in line for line in section.code.split("\n")):
+                    raise RosettaError(
+                        f"{program.path.name}: no line of the cell {section.role} has the text {text!r} of its marker"
+                    )

@@ -18,17 +18,22 @@ from rosetta.run import scripts
 from rosetta.run.devices import Slot
 from tests.standin import ROOT
 
-CONVOLUTION = "# %% after setup\nfrom common.reference import layers\ny = layers.conv(x, w, numpy.zeros(64)) * FACTOR\n"
-TELL = "tell(y, 'gpu' if os.environ['CUDA_VISIBLE_DEVICES'] != '-1' else 'cpu')\n"
+DEVICE = "'gpu' if os.environ['CUDA_VISIBLE_DEVICES'] != '-1' else 'cpu'"
+
+
+def convolution(factor: str = "1", device: str = DEVICE) -> str:
+    """A program that tells a convolution, multiplied by ``factor``."""
+    result = f"layers.conv(x, w, numpy.zeros(64)) * {factor}"
+    return f"# %% after setup\nfrom common.reference import layers\ntell({result}, {device})\n"
 
 
 def calling(standin):
     """Calls ``doctor --check`` where ``good`` has this program."""
+    standin.catalog(standin.entry("good"))
+    folder = standin.root / "programs" / "check"
+    folder.mkdir(parents=True)
 
     def call(program, *arguments, **variables):
-        standin.catalog(standin.entry("good"))
-        folder = standin.root / "programs" / "check"
-        folder.mkdir(parents=True, exist_ok=True)
         if program:
             (folder / "good.py").write_text(program)
         return standin.call("doctor", "--check", *arguments, **variables)
@@ -63,7 +68,7 @@ def check_inside(inside, monkeypatch):
 
 
 def test_ok_on_a_cpu(check):
-    done = check(CONVOLUTION.replace("FACTOR", "1") + TELL)
+    done = check(convolution())
     assert done.returncode == 0, done.stdout
     assert re.search(r"good +ok +cpu, off by \d+e-\d+, \d+ s", done.stdout)
 
@@ -71,11 +76,8 @@ def test_ok_on_a_cpu(check):
 @pytest.mark.parametrize(
     "program, said",
     [
-        (
-            CONVOLUTION.replace("FACTOR", "1.0003") + TELL,
-            "not FP32: off by more than 5e-05 of the largest value, as with TF32",
-        ),
-        (CONVOLUTION.replace("FACTOR", "numpy.inf") + TELL, "the result is not finite"),
+        (convolution("1.0003"), "not FP32: off by more than 5e-05 of the largest value, as with TF32"),
+        (convolution("numpy.inf"), "the result is not finite"),
         ("# %% after setup\nraise OSError('no kernel image is available')\n", "no kernel image is available"),
         ("# %% after setup\npass\n", "its script ended without an answer"),
     ],
@@ -114,8 +116,7 @@ def test_what_is_said_of_a_device(monkeypatch, slot, facts, memory, status, text
     monkeypatch.setattr(doctor, "_script", lambda row, known, folder, slot, kernels: folder)
     monkeypatch.setattr(doctor, "_run", lambda folder, _: ({"device": "cpu", "off": 1e-6, "cuda": {}} | facts, memory))
     row = SimpleNamespace(environment="test")
-    checked = doctor._check(row, None, replace(slot, machine=machine), kernels, print)
-    assert (checked.status, checked.text) == (status, text)
+    assert doctor._check(row, None, replace(slot, machine=machine), kernels, print) == (status, text)
     assert asked == [(row, machine.gpus)]
 
 
@@ -124,11 +125,10 @@ def test_on_a_gpu_that_is_not_used(check, tmp_path):
         f"import sys; sys.path.append({str(ROOT)!r})\nfrom tests.fake_nvml import play; play('H200', 'V100')\n"
     )
     box = {"PYTHONPATH": str(tmp_path), "CUDA_VISIBLE_DEVICES": "0,1", "ROSETTA_MACHINE": ""}
-    good = CONVOLUTION.replace("FACTOR", "1")
-    done = check(good + TELL, **box)
+    done = check(convolution(), **box)
     assert done.returncode == 0 and re.search(r"good +ok +gpu, off by \d+e-\d+, \d+\.\d GiB", done.stdout), done.stdout
     assert done.stdout.count(" ok ") == 2 and "Tesla V100-SXM2-16GB" in done.stdout, "each model is tried"
-    done = check(good + "tell(y, 'cpu')\n", **box)
+    done = check(convolution(device="'cpu'"), **box)
     assert done.returncode == 1 and "computed on the CPU: its device is cpu" in done.stdout
 
 
@@ -140,9 +140,8 @@ def test_rows_go_with_the_check(standin):
 @pytest.mark.rows
 @pytest.mark.timeout(1800)
 def test_all_environments_on_this_cpu(missing):
-    done = subprocess.run(
-        [sys.executable, "run_all.py", "doctor", "--check", "--gpus", "none"], cwd=ROOT, capture_output=True, text=True
-    )
+    command = [sys.executable, "run_all.py", "doctor", "--check", "--gpus", "none"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     skipped = re.findall(r"^  (\S+) +skipped +(?!not written)(.*)$", done.stdout, re.MULTILINE)
     assert done.returncode == 0 and " failed " not in done.stdout, done.stdout + done.stderr
     if skipped:

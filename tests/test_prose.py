@@ -10,20 +10,19 @@ from markdown_it import MarkdownIt
 
 from common.params import networks
 from common.reference import networks as reference
-from rosetta import catalog, cli, markdown, tasks
+from rosetta import catalog, cli, markdown
 from rosetta.report import pages
 from tests.standin import ROOT
 
 LINE = 120
 PAGES = sorted(
-    [
-        ROOT / "README.md",
-        *(ROOT / "docs").glob("*.md"),
-        ROOT / "environments/README.md",
-        *ROOT.glob("notebooks/*/README.md"),
-    ]
+    [ROOT / "README.md", ROOT / "environments/README.md", *ROOT.glob("docs/*.md"), *ROOT.glob("notebooks/*/README.md")]
 )
 NOTEBOOKS = sorted({row.notebook for row in catalog.load().rows()})
+COMMAND = re.compile(
+    r"(?:\$ )?(?:[\w./-]+=\S+ )*(?:.*&& )?(?:python3? (?:-m )?)?(?:uv run (?:--\S+ (?:site|cluster) )?)?"
+    r"(?:python3? )?run_all\.py\b(.*)"
+)
 MARKDOWN = MarkdownIt("commonmark").enable("table")
 
 
@@ -36,11 +35,6 @@ def texts(path: Path) -> list[str]:
     if path.suffix == ".ipynb":
         return [cell.source for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "markdown"]
     return [path.read_text(encoding="utf-8")]
-
-
-def by_hand(text: str) -> str:
-    """A page without the lines that are generated."""
-    return markdown.fill(text, {name: lambda: "" for name in markdown.blocks(text)})
 
 
 def links(text: str) -> list[str]:
@@ -66,10 +60,7 @@ def commands(text: str) -> list[list[str]]:
         inline = [child.content for child in token.children or [] if child.type == "code_inline"]
         code = token.content.splitlines() if token.type in ("code_block", "fence") else inline
         for line in code:
-            start = re.match(
-                r"(?:\$ )?(?:[\w./-]+=\S+ )*(?:.*&& )?(?:python3? (?:-m )?)?(?:uv run (?:--\S+ (?:site|cluster) )?)?(?:python3? )?run_all\.py\b(.*)",
-                line,
-            )
+            start = COMMAND.match(line)
             if start and "..." not in start[1]:
                 found.append(shlex.split(start[1], comments=True))
     return found
@@ -78,11 +69,11 @@ def commands(text: str) -> list[list[str]]:
 @pytest.mark.parametrize("page", PAGES, ids=named)
 def test_lines_fit(page):
     """But for tables, addresses and blocks of code that show what a command printed."""
-    lines = by_hand(page.read_text(encoding="utf-8")).splitlines()
-    long = [
-        line for line in lines if len(line) > LINE and not line.startswith(("|", "    ", "[//]:")) and "](" not in line
-    ]
-    assert not long
+    text = page.read_text(encoding="utf-8")
+    by_hand = markdown.fill(text, {name: lambda: "" for name in markdown.blocks(text)})
+    excused = ("|", "    ", "[//]:")
+    lines = [line for line in by_hand.splitlines() if not line.startswith(excused) and "](" not in line]
+    assert not [line for line in lines if len(line) > LINE]
 
 
 @pytest.mark.parametrize("page", [*PAGES, *NOTEBOOKS], ids=named)
@@ -118,7 +109,7 @@ def test_the_readme_is_short():
 
 
 def test_table_of_networks_says_what_their_lists_of_layers_come_to():
-    page = (tasks.NOTEBOOKS / "networks" / "README.md").read_text(encoding="utf-8")
+    page = (ROOT / "notebooks" / "networks" / "README.md").read_text(encoding="utf-8")
     lines = re.findall(r"^\| `(\w+)` \| .* \| ([\d,]+) \| ([\d,.]+) \| [^|]+ \|$", page, re.MULTILINE)
     every = [(name, networks.network(name)) for name in networks.NETWORKS]
     assert lines == [(name, f"{one.PARAMETERS:,}", f"{one.MULTIPLY_ADDS / 1e6:,.1f}") for name, one in every]

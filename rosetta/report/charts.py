@@ -9,12 +9,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator, PercentFormatter
 
-from rosetta import files, records
+from rosetta import files
 from rosetta.catalog import Catalog, Row
 from rosetta.figures import Sample
 from rosetta.kinds.kind import Curves, Dots, Series
 from rosetta.records import Record
-from rosetta.report.results import Column, TaskResults
+from rosetta.report.results import Column, read_results
 
 # Text stays text, for readers and search; ids and dates would differ from run to run
 STYLE = {
@@ -35,9 +35,8 @@ STROKES = "-", "--", ":"  # of curves, by tens: there are ten colours
 MAIN, OTHERS = "#0b57a4", ("#c2560c", "#2e7d32", "#6a1b9a")  # the last series of a chart, and those before it
 
 Runs = list[tuple[Row, list[Record]]]
-Drawn = tuple[
-    str, list[tuple[Row, float]], Figure
-]  # what it shows, in words; the value that stands for each row; itself
+# What a figure shows, in words; the value that stands for each row; the figure
+Drawn = tuple[str, list[tuple[Row, float]], Figure]
 
 
 @dataclass(frozen=True)
@@ -51,10 +50,8 @@ class Picture:
 
 def write(catalog: Catalog, results: Path) -> list[Path]:
     """Draw the pictures of all columns of a results folder anew; returns their paths."""
-    every = [record for _, record in records.read_all(results)]
     written = []
-    for key in catalog.tasks:
-        task = TaskResults.of(catalog, key, every)
+    for task in read_results(catalog, results):
         for column in task.columns:
             for picture in draw(task.rows, column):
                 written.append(results / column.picture(picture.chart))
@@ -70,14 +67,14 @@ def draw(rows: list[Row], column: Column) -> list[Picture]:
     pictures = []
     for chart in column.task.kind.charts:
         with rc_context(STYLE):
-            drawn = (_dots if isinstance(chart, Dots) else _curves)(chart, present)
-            if drawn:
-                subject, values, figure = drawn
-                shown = ", ".join(f"{row.title} {value:.3g}" for row, value in values)
-                svg = StringIO()
-                figure.savefig(svg, format="svg", metadata={"Date": None})
-                alt = f"{column.title}, {subject}: {shown}."
-                pictures.append(Picture(chart, alt, svg.getvalue()))
+            drawn = _dots(chart, present) if isinstance(chart, Dots) else _curves(chart, present)
+            if drawn is None:
+                continue
+            subject, values, figure = drawn
+            svg = StringIO()
+            figure.savefig(svg, format="svg", metadata={"Date": None})
+            shown = ", ".join(f"{row.title} {value:.3g}" for row, value in values)
+            pictures.append(Picture(chart, f"{column.title}, {subject}: {shown}.", svg.getvalue()))
     return pictures
 
 

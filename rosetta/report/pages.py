@@ -8,6 +8,7 @@ The name of a block in such a page says what stands in it:
 
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -17,11 +18,11 @@ from rosetta import files, markdown, records
 from rosetta.catalog import Catalog, Row
 from rosetta.errors import RosettaError, Unavailable
 from rosetta.figures import Cell, Heading, Table
-from rosetta.markdown import Markup, escape
+from rosetta.markdown import code, escape, joined
 from rosetta.paths import checkout
 from rosetta.records import Gpu, Record
 from rosetta.report import tables
-from rosetta.report.results import Column, TaskResults
+from rosetta.report.results import Column, TaskResults, read_results
 from rosetta.report.tables import Executed
 from rosetta.run import environments, machine
 from rosetta.run.environments import Environment
@@ -66,43 +67,43 @@ def _write(pages: dict[Path, str]) -> list[Path]:
 
 def make(catalog: Catalog, results: Path) -> dict[Path, str]:
     """The pages of results, first the overview."""
-    tasks = _read(catalog, results)
+    tasks = read_results(catalog, results)
     first = checkout.root / "results.md" if results == checkout.results else results / "results.md"
-    meaning = MEANING + "- Each task's page has all figures, and says what they mean."
-    overviews = [_overview(task, results, first.parent) for task in tasks]
-    pages = {first: _join(["# Results", GENERATED, meaning, *overviews])}
-    return pages | {results / f"{task.task.key}.md": _details(task, results) for task in tasks}
+    parts = ["# Results", GENERATED, MEANING + "- Each task's page has all figures, and says what they mean."]
+    for task in tasks:
+        parts += _overview(task, results, first.parent)
+    return {first: joined(parts)} | {results / f"{task.task.key}.md": _details(task, results) for task in tasks}
 
 
-def _read(catalog: Catalog, results: Path) -> list[TaskResults]:
-    every = [record for _, record in records.read_all(results)]
-    return [TaskResults.of(catalog, key, every) for key in catalog.tasks]
-
-
-def _overview(task: TaskResults, results: Path, base: Path) -> str:
-    name, whole = f"{task.task.key}.md", results / f"{task.task.key}.md"
-    ways = {"Task": task.task.folder / "README.md", "All figures": whole, "Conformance": results / "conformance" / name}
-    there = {title: file for title, file in ways.items() if file == whole or file.is_file()}
-    links = [f"[{title}]({markdown.address(file, base)})" for title, file in there.items()]
+def _overview(task: TaskResults, results: Path, base: Path) -> list[str]:
+    """The section of a task."""
+    name = f"{task.task.key}.md"
+    whole = markdown.address(results / name, base)
+    definition, proofs = task.task.folder / "README.md", results / "conformance" / name
+    links = [f"[Task]({markdown.address(definition, base)})"] if definition.is_file() else []
+    links.append(f"[All figures]({whole})")
+    links += [f"[Conformance]({markdown.address(proofs, base)})"] if proofs.is_file() else []
     parts = [f"## {task.task.title}", ", ".join(links), *tables.headline(task)]
     parts += [] if task.columns else [NO_RUN]
-    more = f"Runs with other parameters than a preset's are on [the task's page]({markdown.address(whole, base)})."
-    parts += [render(tables.overview(task), results, base), *([more] if task.presets != task.columns else [])]
-    return _join([*parts, *_notes(task)])
+    parts.append(_table(tables.overview(task), results, base))
+    if task.presets != task.columns:
+        parts.append(f"Runs with other parameters than a preset's are on [the task's page]({whole}).")
+    return parts + _notes(task)
 
 
 def _details(task: TaskResults, results: Path) -> str:
+    """The page of a task."""
     parts = [f"# Results: {task.task.title}", GENERATED, MEANING + CELLS + meaning(task.task)]
     parts += [] if task.columns else [NO_RUN]
     for column in task.columns:
         about = markdown.paragraph(escape(column.about()))
-        parts += [f"## {escape(column.title)}", about, render(tables.details(task, column), results, results)]
+        parts += [f"## {escape(column.title)}", about, _table(tables.details(task, column), results, results)]
         parts += _titled(tables.across_seeds(task, column), "###", results)
         for chart in task.task.kind.charts:
             if (file := results / column.picture(chart)).is_file():
                 image = f"![{chart.name}: {escape(column.title)}]({markdown.address(file, results)})"
                 parts += [image, chart.caption]
-    return _join(parts + _titled(tables.unfinished(task), "##", results) + _notes(task))
+    return joined(parts + _titled(tables.unfinished(task), "##", results) + _notes(task))
 
 
 def meaning(task: Task) -> str:
@@ -115,34 +116,26 @@ def _notes(task: TaskResults) -> list[str]:
 
 
 def _titled(table: Table | None, level: str, results: Path) -> list[str]:
-    return [f"{level} {escape(table.title)}", render(table, results, results)] if table else []
+    return [f"{level} {escape(table.title)}", _table(table, results, results)] if table else []
 
 
-def render(table: Table, results: Path, base: Path) -> str:
+def _table(table: Table, results: Path, base: Path) -> str:
     """A table as Markdown, with links to files relative to the folder ``base``."""
-
-    def address(target: Any) -> str | None:
-        file = _file(target, results)
-        return file and markdown.address(file, base)
-
-    return markdown.render(table, address)
+    return markdown.render(table, partial(_address, results=results, base=base))
 
 
-def _file(target: Row | Record | Executed | str, results: Path) -> Path | None:
-    """What a cell leads to on disk; None where there is no file of it."""
+def _address(target: Row | Record | Executed | str, results: Path, base: Path) -> str | None:
+    """The file that a cell leads to; None where there is none."""
     match target:
-        case Row():
-            return target.notebook if target.notebook.is_file() else None
+        case Row() if target.notebook.is_file():
+            file = target.notebook
         case Record():
-            return records.path(target, results)
-        case Executed(record):
-            name = record.notebook.executed
-            return records.path(record, results).with_name(name) if name else None
-    return None
-
-
-def _join(parts: list[str]) -> str:
-    return "\n\n".join(part.strip("\n") for part in parts) + "\n"
+            file = records.path(target, results)
+        case Executed():
+            file = target.file(results)
+        case _:
+            file = None
+    return file and markdown.address(file, base)
 
 
 # ---- Blocks of pages that are written by hand
@@ -151,19 +144,19 @@ def _join(parts: list[str]) -> str:
 def make_blocks(catalog: Catalog, command_line=None) -> dict[Path, str]:
     """The pages with their blocks made anew."""
     columns = {
-        column.folder: (results, column) for results in _read(catalog, checkout.results) for column in results.columns
+        column.folder: (task, column) for task in read_results(catalog, checkout.results) for column in task.columns
     }
 
     def block(name: str, base: Path) -> str:
         match name.split():
             case ["main"]:
-                return render(_main(catalog), checkout.results, base)
+                return _table(_main(catalog), checkout.results, base)
             case ["environments"]:
-                return markdown.render(_environments(catalog))
+                return _environments(catalog)
             case ["builds"]:
-                return markdown.render(_builds())
+                return _builds()
             case ["choices"]:
-                return markdown.render(_choices(catalog))
+                return _choices(catalog)
             case ["commands"]:
                 return "\n\n".join(_command(name, command) for name, command in commands(command_line))
             case ["rows", folder, *names]:
@@ -177,11 +170,11 @@ def make_blocks(catalog: Catalog, command_line=None) -> dict[Path, str]:
     return pages
 
 
-def _rows(results: TaskResults, column: Column, names: list[str], base: Path) -> str:
+def _rows(task: TaskResults, column: Column, names: list[str], base: Path) -> str:
     """The named rows of one column."""
-    shown = replace(results, rows=[row for row in results.rows if row.name in names])
+    shown = replace(task, rows=[row for row in task.rows if row.name in names])
     about, *sources = map(markdown.wrapped, (escape(column.about()), *tables.sources(shown)))
-    return "\n\n".join([about, render(tables.overview(shown, columns=[column]), checkout.results, base), *sources])
+    return "\n\n".join([about, _table(tables.overview(shown, columns=[column]), checkout.results, base), *sources])
 
 
 def _main(catalog: Catalog) -> Table:
@@ -191,60 +184,57 @@ def _main(catalog: Catalog) -> Table:
         framework = catalog.frameworks[row.framework]
         if row.facts.gpu_only is None:
             years = f"{framework.released}-{framework.retired or ''}"
-            rows.append([Cell(row.title, to=row), Cell(markdown.code(row.name)), Cell(years)])
+            rows.append([Cell(row.title, to=row), Cell(code(row.name)), Cell(years)])
     return Table([Heading("framework"), Heading("row"), Heading("years")], rows)
 
 
-def _environments(catalog: Catalog) -> Table:
+def _environments(catalog: Catalog) -> str:
     """What each environment holds and takes, and the sums."""
     rows = catalog.rows()
     plain = {(row.task, row.framework, row.environment) for row in rows if row.variant is None}
     # A variant says nothing more of an environment than the framework's plain row in it
     rows = [row for row in rows if row.variant is None or (row.task, row.framework, row.environment) not in plain]
-    body, loaded = (
-        [],
-        [environments.load(file.parent.name) for file in sorted(checkout.environments.glob("*/environment.toml"))],
-    )
-    for environment in loaded:
-        titles = dict.fromkeys(row.title for row in rows if row.environment == environment.name)
-        words = [markdown.code(environment.name), environment.recipe.python, "; ".join(titles) or "no row"]
-        body.append([*map(Cell, words), *_sizes(environment.recipe)])
-    sums = [sum(getattr(environment.recipe, size) for environment in loaded) for size in ("disk_gb", "download_gb")]
-    body.append([Cell("all"), Cell(""), Cell(""), *(Cell(f"{size:.1f} GB", size) for size in sums)])
-    return Table([*map(Heading, ("environment", "Python", "rows", "disk", "download"))], body)
+    recipes = {name: environments.load(name).recipe for name in environments.names()}
+    body = []
+    for name, recipe in recipes.items():
+        titles = dict.fromkeys(row.title for row in rows if row.environment == name)
+        body.append([code(name), recipe.python, escape("; ".join(titles) or "no row"), *_sizes(recipe)])
+    disk = sum(recipe.disk_gb for recipe in recipes.values())
+    download = sum(recipe.download_gb for recipe in recipes.values())
+    body.append(["all", "", "", f"{disk:.1f} GB", f"{download:.1f} GB"])
+    headings = ["environment", "Python", "rows", "disk", "download"]
+    return markdown.table(headings, body, figures=[False, False, False, True, True])
 
 
-def _sizes(recipe) -> list[Cell]:
+def _sizes(recipe) -> list[str]:
     """Of an environment or a build."""
-    return [Cell(f"{size:g} GB", size) for size in (recipe.disk_gb, recipe.download_gb)]
+    return [f"{recipe.disk_gb:g} GB", f"{recipe.download_gb:g} GB"]
 
 
-def _builds() -> Table:
+def _builds() -> str:
     """One line a build of an environment for GPUs."""
-    rows = []
+    body = []
     for name in environments.names():
         for key, build in environments.load(name).recipe.builds.items():
             modules: dict[str, list[str]] = {}  # by the compute capabilities that they hold code for
             for module, capabilities in build.code.items():
-                modules.setdefault(", ".join(capabilities), []).append(markdown.code(module))
-            held = Markup("; ".join(f"{', '.join(some)}: {capabilities}" for capabilities, some in modules.items()))
+                modules.setdefault(", ".join(capabilities), []).append(code(module))
+            held = "; ".join(f"{', '.join(some)}: {capabilities}" for capabilities, some in modules.items())
             needs = f"driver {build.driver}" + (f", glibc {build.glibc}" if build.glibc else "")
-            cells = [Cell(markdown.code(f"{name}={key}")), Cell(build.cuda, float(build.cuda)), Cell(needs), Cell(held)]
-            rows.append([*cells, *_sizes(build), Cell(build.note or "")])
-    headings = ("build", "CUDA", "needs at least", "code for compute capability", "disk", "download", "note")
-    return Table([*map(Heading, headings)], rows)
+            body.append([code(f"{name}={key}"), build.cuda, needs, held, *_sizes(build), escape(build.note or "")])
+    headings = ["build", "CUDA", "needs at least", "code for compute capability", "disk", "download", "note"]
+    return markdown.table(headings, body, figures=[False, True, False, False, True, True, False])
 
 
-def _choices(catalog: Catalog) -> Table:
+def _choices(catalog: Catalog) -> str:
     """Which build of each environment a card and its driver get: one line each."""
     used = {row.environment: environments.load(row.environment) for row in catalog.rows()}
-    rows = []
+    body = []
     for card in machine.card_facts().values():
         for gpu in card.gpus():
-            names = [_choice(environment, catalog, gpu) for environment in used.values()]
-            words = [f"{card.name} ({card.capability})", gpu.driver.partition(".")[0], *names]
-            rows.append([*map(Cell, words)])
-    return Table([*map(Heading, ("card", "driver", *map(markdown.code, used)))], rows)
+            builds = [_choice(environment, catalog, gpu) for environment in used.values()]
+            body.append([f"{escape(card.name)} ({card.capability})", gpu.driver.partition(".")[0], *builds])
+    return markdown.table(["card", "driver", *map(code, used)], body, figures=False)
 
 
 def _choice(environment: Environment, catalog: Catalog, gpu: Gpu) -> str:
@@ -252,10 +242,8 @@ def _choice(environment: Environment, catalog: Catalog, gpu: Gpu) -> str:
     rows: dict[str, Row] = {row.framework: row for row in catalog.rows() if row.environment == environment.name}
     counts: Counter[str] = Counter()
     for row in rows.values():
-        try:
+        with suppress(Unavailable):
             counts[environment.for_gpus(row.imports, [gpu]).build] += 1
-        except Unavailable:
-            continue
     whole = counts.total() == len(rows)
     return "; ".join(name if whole else f"{name} ({count} of {len(rows)})" for name, count in counts.items()) or "-"
 
@@ -275,13 +263,12 @@ def _command(name: str, command) -> str:
     options = [parameter for parameter in command.params if parameter.param_type_name == "option"]
     words = [argument.metavar or argument.name.upper() for argument in arguments]
     words += [_usage(option) for option in options if option.required]
-    usage = " ".join(["python3 run_all.py", name, *words])
-    rows = [(_usage(option), option.help or "") for option in options]
-    table = Table(
-        [Heading("option"), Heading("what it does")], [[Cell(Markup(f"`{one}`")), Cell(said)] for one, said in rows]
-    )
-    about = markdown.wrapped(" ".join(command.help.split()))
-    return "\n\n".join([f"## {name}", about, f"    {usage}", *([markdown.render(table)] if rows else [])])
+    parts = [f"## {name}", markdown.wrapped(" ".join(command.help.split()))]
+    parts.append(f"    {' '.join(['python3 run_all.py', name, *words])}")
+    if options:
+        body = [[f"`{_usage(option)}`", escape(option.help or "")] for option in options]
+        parts.append(markdown.table(["option", "what it does"], body, figures=False))
+    return "\n\n".join(parts)
 
 
 def _usage(option) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from rosetta import files, identity
+from rosetta import files, identity, records
 from rosetta.catalog import Catalog, Row
 from rosetta.errors import RosettaError
 from rosetta.files import Count, Positive, Strict
@@ -36,14 +36,14 @@ def published(name: str) -> Published:
     return files.load(Published, checkout.results / "published" / f"{name}.toml")
 
 
-def current(records: Iterable[Record]) -> list[Record]:
+def current(of_row: Iterable[Record]) -> list[Record]:
     """Of a row's records in one column, the newest and those of the same experiment, by their seeds.
 
     What was left by another notebook, other versions or other parameters does not count any more.
     """
-    records = list(records)
-    today = identity.conditions(max(records, key=lambda record: (record.started, -(record.seed or 0))))
-    same = [record for record in records if identity.conditions(record) == today]
+    of_row = list(of_row)
+    today = identity.conditions(max(of_row, key=lambda record: (record.started, -(record.seed or 0))))
+    same = [record for record in of_row if identity.conditions(record) == today]
     return sorted(same, key=lambda record: record.params.get("SEED", 0))
 
 
@@ -52,7 +52,6 @@ class Column:
     """Records of one task, machine, preset, changes to it, and kind of data."""
 
     task: Task
-    title: str
     runs: dict[str, list[Record]]  # by row name: its current experiment, one record a seed; only those that succeeded
 
     @property
@@ -64,10 +63,13 @@ class Column:
         return self.records[0].machine
 
     @property
+    def title(self) -> str:
+        return title(self.records[0])
+
+    @property
     def folder(self) -> str:
         """Where its records are, below a results folder."""
-        first = self.records[0]
-        return Path(first.machine.name, first.task, first.column).as_posix()
+        return path(self.records[0], Path()).parent.as_posix()
 
     def of(self, row: Row) -> list[Record]:
         """The runs of a row; none where it has not run."""
@@ -127,11 +129,9 @@ class TaskResults:
                 order = on_cpu, longest_first, record.machine.name
                 key = (record.dataset.synthetic, bool(record.changed), *order, record.column)
                 groups.setdefault(key, {}).setdefault(record.name, []).append(record)
-        columns = []
-        for _, rows in sorted(groups.items(), key=lambda group: group[0]):
-            runs = {name: current(records) for name, records in rows.items()}
-            columns.append(Column(self.task, title(next(iter(runs.values()))[0]), runs))
-        return columns
+        return [
+            Column(self.task, {name: current(of_row) for name, of_row in groups[key].items()}) for key in sorted(groups)
+        ]
 
     @cached_property
     def presets(self) -> list[Column]:
@@ -144,6 +144,12 @@ class TaskResults:
         names = {row.name for row in self.rows}
         sources = [published(name) for name in self.task.published]
         return [source for source in sources if any(names & set(column) for column in source.columns.values())]
+
+
+def read_results(catalog: Catalog, results: Path) -> list[TaskResults]:
+    """The results of every task, of the records below a results folder."""
+    every = [record for _, record in records.read_all(results)]
+    return [TaskResults.of(catalog, key, every) for key in catalog.tasks]
 
 
 def title(record: Record) -> str:

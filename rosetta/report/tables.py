@@ -1,7 +1,9 @@
 """The tables of a task's results, for Markdown and the site."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
+from rosetta import records
 from rosetta.catalog import Row
 from rosetta.figures import Cell, Heading, Sample, Table
 from rosetta.identity import is_todays
@@ -19,6 +21,11 @@ class Executed:
     """The executed notebook of a run, as what a cell leads to."""
 
     record: Record
+
+    def file(self, results: Path) -> Path | None:
+        """Where it is below a results folder; None where the run has left none."""
+        name = self.record.notebook.executed
+        return records.path(self.record, results).with_name(name) if name else None
 
 
 def overview(results: TaskResults, badges: dict[str, Cell] | None = None, columns: list[Column] | None = None) -> Table:
@@ -88,7 +95,14 @@ def across_seeds(results: TaskResults, column: Column) -> Table | None:
     for row, sample in samples:
         others = [value for other, values in samples if other is not row for value in values.values]
         figures = [Cell(quantity.unit.one(value), value) for value in (sample.median, sample.low, sample.high)]
-        rows.append([_head(row), Cell(str(len(sample)), len(sample)), *figures, _among(sample, others)])
+        if not others:
+            among = Cell("no other row")
+        elif min(others) <= sample.median <= max(others):
+            among = Cell("inside")
+        else:
+            side = "above" if sample.median > max(others) else "below"
+            among = Cell(f"outside: {side} all of them", badge="bad")
+        rows.append([_head(row), Cell(str(len(sample)), len(sample)), *figures, among])
     headings = _headings("framework", "n", "median", "min", "max", "median among the values of all other rows")
     return Table(headings, rows, f"{quantity.heading.capitalize()} across seeds and frameworks")
 
@@ -181,11 +195,3 @@ def _gpu_facts(row: Row, runs: list[Record], task: Task) -> list[Cell]:
         Cell(fact if fact and is_todays(runs[0], row.notebook) else "") for fact in (row.facts.feeds, row.facts.waits)
     ]
     return [*facts, Cell("" if share is None else f"{share:.1%}", share)]
-
-
-def _among(sample: Sample, others: list[float]) -> Cell:
-    if not others:
-        return Cell("no other row")
-    if min(others) <= sample.median <= max(others):
-        return Cell("inside")
-    return Cell(f"outside: {'above' if sample.median > max(others) else 'below'} all of them", badge="bad")

@@ -58,8 +58,8 @@ def of_file(file: Path) -> str | None:
         checkout.root / "README.md": INDEX,
         checkout.docs / "README.md": INDEX,
         checkout.root / "results.md": OVERVIEW,
+        checkout.environments / "README.md": "docs/environments.html",
     }
-    fixed[checkout.environments / "README.md"] = "docs/environments.html"
     folders = {checkout.results: "results", checkout.results / "conformance": "conformance", checkout.docs: "docs"}
     if file in fixed:
         return fixed[file]

@@ -48,20 +48,21 @@ def write(out: Path, folder: Path, repository: str | None, branch: str | None = 
                 pages.write_framework(site, content, key, others)
             for record in content.results.records:
                 pages.write_record(site, content, record)
-            _write_downloads(site, content)
+            entries = [entry(record) for record in content.results.records]
+            site.save(f"results/{content.key}.json", json.dumps(entries, indent=1, ensure_ascii=False) + "\n")
+            site.save(f"results/{content.key}.csv", spreadsheet(entries))
             proofs = checkout.results / "conformance" / f"{content.key}.md"
-            _document(site, proofs, conformance.page(catalog, content.key, folder), "Conformance", content)
+            _write_document(site, proofs, conformance.page(catalog, content.key, folder), content)
         pages.write_results(site, contents)
-        documents = [
-            _document(site, file, file.read_text(encoding="utf-8"), "Proof" if file.stem == "same-network" else "")
-            for file in [*sorted(checkout.docs.glob("*.md")), checkout.environments / "README.md"]
-            if file.is_file() and file != checkout.docs / "README.md"  # the pages' index
-        ]
-        measured = {module.PAGE: module.text(catalog, every, folder) for module in (tables, protocols)}
-        scaling = checkout.results / "scaling.md"  # by studies/scaling.py
-        if scaling.is_file():
-            measured[scaling.name] = scaling.read_text(encoding="utf-8")
-        documents += [_document(site, checkout.results / name, text) for name, text in measured.items()]
+        written = [*sorted(checkout.docs.glob("*.md")), checkout.environments / "README.md"]
+        measured = {
+            checkout.results / module.PAGE: module.text(catalog, every, folder) for module in (tables, protocols)
+        }
+        documents = []
+        for file in [*written, *measured, checkout.results / "scaling.md"]:  # the last by studies/scaling.py
+            if file in measured or file.is_file() and file != checkout.docs / "README.md":  # the pages' index
+                text = measured.get(file) or file.read_text(encoding="utf-8")
+                documents.append(_write_document(site, file, text))
         site.write(addresses.INDEX, "index.html", pages.NAME, "Tasks", contents=contents, documents=documents)
     return out / addresses.INDEX
 
@@ -112,23 +113,15 @@ def _git(*arguments: str) -> str | None:
     return done.stdout.strip()
 
 
-def _document(
-    site: Pages, source: Path, text: str, here: str = "", content: TaskContent | None = None
-) -> tuple[str, str]:
-    """A page of Markdown; returns its title and address."""
+def _write_document(site: Pages, source: Path, text: str, content: TaskContent | None = None) -> tuple[str, str]:
+    """A page of Markdown; returns its title and address. content: of the task whose conformance it shows."""
     href, title = addresses.of_file(source), text.partition("\n")[0].removeprefix("# ")
+    here = "Conformance" if content else "Proof" if href == addresses.PROOF else ""
     site.write(href, "document.html", title, here, content, text=text, base=source.parent)
     return title, href
 
 
-# ---- All records of a task as one file, for a spreadsheet or a program
-
-
-def _write_downloads(site: Pages, content: TaskContent) -> None:
-    """``results/<task>.csv``, a line a record, and ``results/<task>.json``, which has lists such as the loss of each epoch too."""
-    entries = [entry(record) for record in content.results.records]
-    site.save(f"results/{content.key}.json", json.dumps(entries, indent=1, ensure_ascii=False) + "\n")
-    site.save(f"results/{content.key}.csv", spreadsheet(entries))
+# ---- All records of a task as one file: CSV for a spreadsheet, and JSON, which has lists such as the loss of each epoch too
 
 
 def entry(record: Record) -> dict[str, Any]:

@@ -84,8 +84,8 @@ def lines(code: str, constants: Collection[str] = (), definition: str = "") -> l
         name = match[1]
         return f'<a class="n" href="{escape(definition)}#{name}">{name}</a>' if name in constants else match[0]
 
-    marked = highlight(code, LEXER, FORMATTER).removesuffix("\n")
-    return [Markup(PLAIN_NAME.sub(linked, line)) for line in marked.split("\n")]
+    coloured = highlight(code, LEXER, FORMATTER).removesuffix("\n")
+    return [Markup(PLAIN_NAME.sub(linked, line)) for line in coloured.split("\n")]
 
 
 # ---- Executed notebooks
@@ -137,19 +137,6 @@ def _exporter() -> HTMLExporter:
     return exporter
 
 
-def clean(html: str) -> str:
-    """HTML with nothing but ``TAGS``, ``ATTRIBUTES`` and ``STYLES``. An SVG is a picture, in which browsers run no script."""
-    return nh3.clean(
-        html,
-        tags=TAGS,
-        attributes=ATTRIBUTES,
-        attribute_filter=_allowed,
-        filter_style_properties=STYLES,
-        url_schemes={"http", "https", "mailto", "data"},
-        link_rel="noopener",
-    )
-
-
 def _allowed(tag: str, name: str, value: str) -> str | None:
     """Pictures only from the notebook itself, links only to pages, sizes only as numbers."""
     match tag, name:
@@ -160,3 +147,14 @@ def _allowed(tag: str, name: str, value: str) -> str | None:
         case _, "width" | "height":
             return value if value.isdecimal() else None
     return value
+
+
+# HTML with nothing but what is listed above. An SVG is a picture, in which browsers run no script
+clean = nh3.Cleaner(
+    tags=TAGS,
+    attributes=ATTRIBUTES,
+    attribute_filter=_allowed,
+    filter_style_properties=STYLES,
+    url_schemes={"http", "https", "mailto", "data"},
+    link_rel="noopener",
+).clean

@@ -20,6 +20,7 @@ from rosetta.records import Record
 from rosetta.report import charts, tables
 from rosetta.report.pages import MEANING, meaning
 from rosetta.report.results import TaskResults
+from rosetta.report.tables import Executed
 from rosetta.run import environments
 from rosetta.run.environments import Environment
 from rosetta.sections import REFERENCE
@@ -84,7 +85,13 @@ class Pages:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        site = {"name": NAME, "navigation": NAVIGATION, "repository": repository, "commit": commit}
+        site = {
+            "name": NAME,
+            "navigation": NAVIGATION,
+            "repository": repository,
+            "commit": commit,
+            "root": checkout.root,
+        }
         self._templates.globals |= {"site": site, "to": addresses, "lines": html.lines, "tables": tables}
 
     def save(self, href: str, text: str) -> None:
@@ -128,13 +135,10 @@ class Pages:
 
         return html.markdown(text, folder, resolve)
 
-    def copy_of(self, record: Record) -> Path:
-        """The executed notebook of a run."""
-        return records.path(record, self.folder).with_name(record.notebook.executed)
-
     def executed(self, content: TaskContent, record: Record, href: str) -> Markup:
         """An executed notebook for the page at href. Its links were written where its source lies."""
-        return html.executed(self.copy_of(record), lambda text: self.markup(text, content.task.folder, href))
+        file = Executed(record).file(self.folder)
+        return html.executed(file, lambda text: self.markup(text, content.task.folder, href))
 
 
 # ---- The pages of a task
@@ -146,12 +150,18 @@ def write_compare(pages: Pages, content: TaskContent) -> None:
     network = addresses.relative(addresses.of_task("network", content.key), page)
     columns = []
     for row in content.rows:
-        column = {"name": row.name, "title": row.title, "program": row.framework}
-        column["page"] = addresses.relative(addresses.framework(row.task, row.framework), page)
         # The lines that a run of this variant adds to the parameters, as papermill does
-        assigned = "\n".join(f"{name} = {value!r}" for name, value in row.parameters.items())
-        column["injected"] = html.lines(f"\n# {row.title}:\n{assigned}") if assigned else []
-        columns.append(column | {"executed": _write_outputs(pages, content, row, page)})
+        assigned = _assigned(row.parameters)
+        columns.append(
+            {
+                "name": row.name,
+                "title": row.title,
+                "program": row.framework,
+                "page": addresses.relative(addresses.framework(row.task, row.framework), page),
+                "injected": html.lines(f"\n# {row.title}:\n{assigned}") if assigned else [],
+                "executed": _write_outputs(pages, content, row, page),
+            }
+        )
     if content.reference:
         column = {"name": REFERENCE, "title": "Reference in NumPy", "program": REFERENCE}
         columns.append(column | {"page": network, "injected": [], "executed": False})
@@ -159,7 +169,7 @@ def write_compare(pages: Pages, content: TaskContent) -> None:
         steps: dict[str, list[dict]] = {}
         for section in program.sections:
             marked = {
-                concept: [number for number, shown in enumerate(section.shows(concept)) if shown]
+                concept: [number for number, shown in enumerate(sections.shown(section, concept)) if shown]
                 for concept in section.concepts
             }
             part = {
@@ -181,7 +191,7 @@ def _write_outputs(pages: Pages, content: TaskContent, row: Row, page: str) -> b
         return False
     sections = content.programs[row.framework].sections
     printed = {}
-    for role, cells in html.printed(pages.copy_of(record), content.task.kind.names).items():
+    for role, cells in html.printed(Executed(record).file(pages.folder), content.task.kind.names).items():
         codes = [section.code for section in sections if section.role == role]
         if codes:
             printed[role] = [{"text": text, "same": source == code} for (source, text), code in zip(cells, codes)]
@@ -190,6 +200,10 @@ def _write_outputs(pages: Pages, content: TaskContent, row: Row, page: str) -> b
     script = _script("outputs", row.name, {"about": about, "page": href, "steps": printed})
     pages.save(f"outputs/{content.key}/{row.name}.js", script)
     return True
+
+
+def _assigned(values: dict[str, Any]) -> str:
+    return "\n".join(f"{name} = {value!r}" for name, value in values.items())
 
 
 def _script(what: str, key: str, content: dict) -> str:
@@ -217,7 +231,7 @@ def write_record(pages: Pages, content: TaskContent, record: Record) -> None:
     """The record as it is, and the executed notebook as a file and as a page."""
     pages.save(addresses.record(record), records.path(record, pages.folder).read_text(encoding="utf-8"))
     if href := addresses.executed(record):
-        pages.save(addresses.record(record, ".ipynb"), pages.copy_of(record).read_text(encoding="utf-8"))
+        pages.save(addresses.record(record, ".ipynb"), Executed(record).file(pages.folder).read_text(encoding="utf-8"))
         title, body = f"{record.title} on {record.machine.name}", pages.executed(content, record, href)
         pages.write(href, "executed.html", title, "", content, record=record, body=body)
 
@@ -346,11 +360,7 @@ def standalone(row: Row, repository: str | None, commit: str | None) -> str:
         "PYTHON": python(row),
         "EXACTLY": python(row) < HOSTED,
     }
-    assigned = "\n".join(f"{name} = {value!r}" for name, value in values.items())
-    first = FIRST_CELL.read_text(encoding="utf-8").replace("# given\n", f"{assigned}\n").strip()
+    first = FIRST_CELL.read_text(encoding="utf-8").replace("# given\n", f"{_assigned(values)}\n").strip()
     notebook = nbformat.read(row.notebook, as_version=4)
-    cell = nbformat.v4.new_code_cell(first, id="fetch")
-    if (notebook.nbformat, notebook.nbformat_minor) < (4, 5):  # whose cells have no ids
-        del cell["id"]
-    notebook.cells.insert(0, cell)
+    notebook.cells.insert(0, nbformat.v4.new_code_cell(first, id="fetch"))
     return nbformat.writes(notebook) + "\n"

@@ -11,7 +11,7 @@ from pydantic import Field
 from rosetta import files, identity
 from rosetta.catalog import Catalog, Row
 from rosetta.files import Strict
-from rosetta.markdown import escape, link, table
+from rosetta.markdown import escape, joined, link, table
 from rosetta.paths import checkout
 from rosetta.records import Commit, Gpu, Machine, Named
 from rosetta.run.kernels import Kernels
@@ -168,7 +168,7 @@ def page(catalog: Catalog, task: str, results: Path, kernels: Kernels | None = N
     parts += _verified(of_task, shown, len(rows)) if shown else ["Nothing is verified yet."]
     for crossed in filter(None, (report.matrix, *report.agreements)):
         parts += crossed.section({row.name: escape(row.title) for row in rows})
-    return "\n\n".join(part.strip("\n") for part in parts) + "\n"
+    return joined(parts)
 
 
 def tabled(kind: str, shown: list[Line]) -> tuple[list[Column], list[str], list[list[str]]]:

@@ -55,22 +55,21 @@ def test_committed_pictures_are_those_of_the_records(site):
 def with_notebooks(inside):
     """A stand-in checkout whose notebooks keep to the contract: copies of PyTorch's under other names."""
 
-    def fill(names: list[str], documents: bool = False, **titles: str) -> Path:
+    def fill(**titles: str) -> Path:
         shutil.rmtree(inside.root / "notebooks")
         folder = inside.root / "notebooks" / STANDIN
         folder.mkdir(parents=True)
         shutil.copy(ROOT / "notebooks" / TASK / "concepts.toml", folder)
-        for name in names:
+        for name in titles:
             shutil.copy(ROOT / "notebooks" / TASK / "pytorch.ipynb", folder / f"{name}.ipynb")
         entries = [
-            inside.entry(name).replace(f'title = "{name}"', f"title = {json.dumps(titles.get(name, name))}")
-            for name in names
+            inside.entry(name).replace(f'title = "{name}"', f"title = {json.dumps(title)}")
+            for name, title in titles.items()
         ]
         inside.catalog("".join(entries))
         (inside.root / "docs").mkdir()
         for document in DOCUMENTS:
-            page = inside.root / document.replace(".html", ".md")
-            page.write_text("# A page of some words\n\nSome.\n")
+            (inside.root / document).with_suffix(".md").write_text("# A page of some words\n\nSome.\n")
         return folder
 
     return fill
@@ -92,7 +91,7 @@ def made(inside):
 @pytest.fixture
 def small(with_notebooks, inside, made) -> Path:
     """Two frameworks with PyTorch's notebook; the first has been run, once on synthetic data."""
-    folder = with_notebooks(["good", "other"])
+    folder = with_notebooks(good="good", other="other")
     for preset, text in (("smoke", "of the other run\n"), ("quick", "epoch 1/1\n")):
         record = make_record("good", preset=preset, synthetic=preset == "smoke")
         record.notebook.executed = "good.ipynb"
@@ -104,63 +103,51 @@ def small(with_notebooks, inside, made) -> Path:
     return made("--repository", HOME)
 
 
-def test_pages_and_files(small):
-    named = (
-        "code: good.js other.js reference.js",
-        "compare/concepts/conformance/network: html",
-        "frameworks: good.html other.html",
-        "notebooks: good.ipynb other.ipynb",
-        "outputs: good.js",
-        "results: csv html json",
-    )
-    generated = {f"results/{name}.html" for name in ("benchmarks", "speed")}
-    expected = {"index.html", "results.html", *generated, *DOCUMENTS}
-    for folders, names in (line.split(": ") for line in named):
-        for folder in folders.split("/"):
-            expected |= {f"{folder}/{STANDIN}{'/' if '.' in name else '.'}{name}" for name in names.split()}
-    for preset in ("quick", "smoke-synthetic"):
+def test_files_and_what_each_page_says(small):
+    expected = {
+        ".rosetta-site",
+        "index.html",
+        "results.html",
+        "results/benchmarks.html",
+        "results/speed.html",
+        *DOCUMENTS,
+    }
+    expected |= {f"{folder}/{STANDIN}.html" for folder in addresses.OF_TASKS}
+    expected |= {f"results/{STANDIN}.csv", f"results/{STANDIN}.json"}
+    folders = {
+        "code": "good.js other.js reference.js",
+        "frameworks": "good.html other.html",
+        "notebooks": "good.ipynb other.ipynb",
+        "outputs": "good.js",
+    }
+    expected |= {f"{folder}/{STANDIN}/{name}" for folder, names in folders.items() for name in names.split()}
+    for preset, shown in (("quick", "quick"), ("smoke-synthetic", "smoke-synthetic-data")):
         expected |= {f"records/here/{STANDIN}/{preset}/good.{suffix}" for suffix in ("html", "ipynb", "json")}
-    expected |= {f"pictures/{STANDIN}-here-{preset}-epochs.svg" for preset in ("quick", "smoke-synthetic-data")}
-    expected.add(".rosetta-site")
+        expected.add(f"pictures/{STANDIN}-here-{shown}-epochs.svg")
     files = {file.relative_to(small).as_posix() for file in small.rglob("*") if file.is_file()}
     assert {file for file in files if not file.startswith("assets/")} == expected
     assert "assets/site.css" in files and "assets/compare_page.js" in files
-
-
-def test_what_each_page_says(small):
-    titles = {
-        "index.html": "Deep Learning Rosetta Stone",
-        f"compare/{STANDIN}.html": "Compare: Stand-in",
-        f"concepts/{STANDIN}.html": "Concepts: Stand-in",
-        f"conformance/{STANDIN}.html": "Conformance: Stand-in",
-        "results.html": "Results",
-        f"results/{STANDIN}.html": "Results: Stand-in",
-        "docs/some.html": "A page of some words",
-        f"frameworks/{STANDIN}/good.html": "good",
-    }
-    for name, title in titles.items():
-        text = (small / name).read_text()
-        assert re.search(r"<title>(.*?)( · Deep.*)?</title>", text)[1] == title, name
-        assert f'href="{HOME}' in text, name
-    for name in ("compare", "concepts", "results", "conformance"):
-        text = (small / name / f"{STANDIN}.html").read_text()
-        assert f'<a href="../{name}/{STANDIN}.html" aria-current="page">{name.title()}</a>' in text
-    assert '<a href="results.html" aria-current="page">Results</a>' in (small / "results.html").read_text()
-    assert "Conv2d" in (small / "concepts" / f"{STANDIN}.html").read_text()
+    titles = {"index.html": "Deep Learning Rosetta Stone", "results.html": "Results"}
+    titles |= {"docs/some.html": "A page of some words", f"frameworks/{STANDIN}/good.html": "good"}
+    of_task = {f"{name}/{STANDIN}.html": name.title() for name in ("compare", "concepts", "results", "conformance")}
+    titles |= {href: f"{heading}: Stand-in" for href, heading in of_task.items()}
+    texts = {href: (small / href).read_text() for href in titles}
+    for href, title in titles.items():
+        assert re.search(r"<title>(.*?)( · Deep.*)?</title>", texts[href])[1] == title, href
+        assert f'href="{HOME}' in texts[href], href
+    for href, heading in of_task.items():
+        assert f'<a href="../{href}" aria-current="page">{heading}</a>' in texts[href]
+    assert '<a href="results.html" aria-current="page">Results</a>' in texts["results.html"]
+    assert "Conv2d" in texts[f"concepts/{STANDIN}.html"]
 
 
 def test_what_the_compare_page_loads(small):
     text = (small / "compare" / f"{STANDIN}.html").read_text()
     known = json.loads(re.search(r"<script[^>]*application/json[^>]*>(.*?)</script>", text, re.DOTALL)[1])
     good, other, reference = known["rows"]
-    assert good == {
-        "name": "good",
-        "title": "good",
-        "program": "good",
-        "page": f"../frameworks/{STANDIN}/good.html",
-        "injected": [],
-        "executed": True,
-    }
+    page = f"../frameworks/{STANDIN}/good.html"
+    same = dict.fromkeys(("name", "title", "program"), "good")
+    assert good == same | {"page": page, "injected": [], "executed": True}
     assert (other["name"], other["executed"]) == ("other", False)
     assert (reference["program"], reference["page"]) == ("reference", f"../network/{STANDIN}.html")
     assert known["concepts"]["dropout"]
@@ -168,9 +155,8 @@ def test_what_the_compare_page_loads(small):
     what, key, content = re.fullmatch(r'rosetta\.(\w+)\("(\w+)", (.*)\);\n', printed).groups()
     content = json.loads(content)
     assert (what, key) == ("outputs", "good")
-    assert content["steps"]["train"] == [{"text": "epoch 1/1", "same": True}] and content["about"].startswith(
-        "here, quick"
-    )
+    assert content["steps"]["train"] == [{"text": "epoch 1/1", "same": True}]
+    assert content["about"].startswith("here, quick")
     assert (small / "compare" / content["page"]).is_file()
     assert "keepdims" in (small / "code" / STANDIN / "reference.js").read_text(), "the functions that it imports, too"
     code = (small / "code" / STANDIN / "good.js").read_text()
@@ -199,9 +185,7 @@ def test_pages_of_tasks_of_every_kind(inside, made):
         for folder in addresses.OF_TASKS:
             assert (site / folder / f"{task}.html").is_file() and f"{folder}/{task}.html" in index
         page = (site / "frameworks" / task / "numpy.html").read_text()
-        assert [other for other in toys.TOYS if f"../{other}/numpy.html" in page] == [
-            other for other in toys.TOYS if other != task
-        ]
+        assert {other for other in toys.TOYS if f"../{other}/numpy.html" in page} == {*toys.TOYS} - {task}
 
 
 def test_folder_with_something_else_is_left_alone(tmp_path):
@@ -269,11 +253,15 @@ def outputs() -> list[nbformat.NotebookNode]:
     ]
 
 
+def executed(folder: Path, cell: nbformat.NotebookNode, resolve: html.Resolve = lambda file, _: None) -> str:
+    """The page of a notebook with this cell."""
+    nbformat.write(nbformat.v4.new_notebook(cells=[cell]), folder / "x.ipynb")
+    return html.executed(folder / "x.ipynb", lambda text: html.markdown(text, folder, resolve))
+
+
 @fault("a script in an output", "`<script>`, `onerror`, `javascript:` in outputs, and an `onload` in their metadata")
 def test_script_in_an_output_is_text(tmp_path):
-    cell = nbformat.v4.new_code_cell("1", outputs=outputs())
-    nbformat.write(nbformat.v4.new_notebook(cells=[cell]), tmp_path / "x.ipynb")
-    page = html.executed(tmp_path / "x.ipynb", lambda text: html.markdown(text, tmp_path, lambda file, _: file.name))
+    page = executed(tmp_path, nbformat.v4.new_code_cell("1", outputs=outputs()), lambda file, _: file.name)
     begun = []
     parser = HTMLParser()
     parser.handle_starttag = lambda tag, attributes: begun.append((tag, dict(attributes)))
@@ -286,7 +274,7 @@ def test_script_in_an_output_is_text(tmp_path):
 
 
 def test_whatever_is_in_catalog_notebook_and_record_stays_text(with_notebooks, inside, made, window, screenshot):
-    folder = with_notebooks(["good", "other"], good=f"Good {EVIL}")
+    folder = with_notebooks(good=f"Good {EVIL}", other="other")
     notebook = nbformat.read(folder / "good.ipynb", as_version=4)
     for cell in notebook.cells:
         cell.source += f"\n{EVIL}" if cell.cell_type == "markdown" else f"\n# {EVIL}"
@@ -294,9 +282,8 @@ def test_whatever_is_in_catalog_notebook_and_record_stays_text(with_notebooks, i
     code = next(cell for cell in notebook.cells if cell.cell_type == "code")
     code.outputs = outputs()
     for name, status in (("good", "ok"), ("other", "failed")):
-        record = make_record(
-            name, task=STANDIN, status=status, title=EVIL, error=EVIL, device=EVIL, versions={EVIL: EVIL}
-        )
+        evil = {"title": EVIL, "error": EVIL, "device": EVIL, "versions": {EVIL: EVIL}}
+        record = make_record(name, task=STANDIN, status=status, **evil)
         record.machine.cpu = record.machine.os = EVIL
         record.notebook.executed = f"{name}{'' if status == 'ok' else '.failed'}.ipynb"
         file = records.write(record, inside.out)
@@ -307,9 +294,8 @@ def test_whatever_is_in_catalog_notebook_and_record_stays_text(with_notebooks, i
         page = reader.open(href)
         if "#" in href:
             page.wait_for_selector("#record article:nth-child(2)")
-        assert (
-            page.title() != "taken" and page.locator("main img[src=x], [onerror], [onload], svg script").count() == 0
-        ), href
+        assert page.title() != "taken", href
+        assert page.locator("main img[src=x], [onerror], [onload], svg script").count() == 0, href
         assert page.locator("main script:not([type='application/json'])").count() == 0, href
         assert page.locator("a[href^=javascript]").count() == 0, href
     page = reader.open(f"frameworks/{STANDIN}/good.html")
@@ -317,12 +303,6 @@ def test_whatever_is_in_catalog_notebook_and_record_stays_text(with_notebooks, i
     page = reader.open(next(href for href in hrefs if href.endswith("/good.html") and href.startswith("records")))
     assert "<script>" in page.locator(".executed").inner_text()
     screenshot(page)
-
-
-def executed(folder: Path, cell: nbformat.NotebookNode, resolve: html.Resolve = lambda file, _: None) -> str:
-    """The page of a notebook with this cell."""
-    nbformat.write(nbformat.v4.new_notebook(cells=[cell]), folder / "x.ipynb")
-    return html.executed(folder / "x.ipynb", lambda text: html.markdown(text, folder, resolve))
 
 
 def displayed(kind: str, data: str) -> nbformat.NotebookNode:
@@ -394,13 +374,19 @@ def test_markers_name_lines_that_are_there(task):
         assert all(sections.excerpts(program, concept) for concept in known), path.name
 
 
-def test_marker_without_its_line_is_an_error(tmp_path):
+def test_wrong_markers_are_errors(tmp_path):
     notebook = nbformat.read(checkout.notebooks / TASK / "pytorch.ipynb", as_version=4)
     for cell in notebook.cells:
         cell.source = cell.source.replace("nn.MaxPool2d(2)", "nn.AvgPool2d(2)")
     nbformat.write(notebook, tmp_path / "pytorch.ipynb")
+    program, listed = (
+        sections.notebook(tmp_path / "pytorch.ipynb", KINDS["train"]),
+        {*sections.concepts(CATALOG.task(TASK).folder / "concepts.toml")},
+    )
     with pytest.raises(RosettaError, match=r"pytorch.ipynb: no line of the cell model has the text .*MaxPool2d"):
-        sections.excerpts(sections.notebook(tmp_path / "pytorch.ipynb", KINDS["train"]), "pooling")
+        sections.check(program, listed)
+    with pytest.raises(RosettaError, match="pytorch.ipynb marks concepts that concepts.toml does not have: dropout"):
+        sections.check(program, listed - {"dropout"})
 
 
 def test_excerpt_is_dedented_line_by_line():

@@ -7,9 +7,8 @@ from urllib.parse import unquote
 import nbformat
 import pytest
 
-from rosetta import catalog
 from rosetta.paths import checkout
-from tests.test_report import TASK
+from tests.test_report import CATALOG, TASK
 
 PAGE = f"compare/{TASK}.html"
 
@@ -43,6 +42,12 @@ def below_bar(page, selector: str) -> float:
     )
 
 
+def boxes(locator) -> list[dict]:
+    return locator.evaluate_all(
+        "all => all.map(one => one.getBoundingClientRect()).map(b => ({x: b.x, y: b.y, width: b.width, height: b.height}))"
+    )
+
+
 def view(page, label: str, on: bool) -> None:
     page.locator("#view summary").click()
     page.get_by_label(label).set_checked(on)
@@ -69,6 +74,8 @@ def test_opened_at_the_model_of_two_frameworks(reader, screenshot):
     assert shown(page) == ["PyTorch", "Flax"]
     assert page.evaluate("location.hash") == "#pytorch+flax/model"
     assert 0 <= below_bar(page, "#model h2") < 40
+    offered = page.locator("#heads select").first.locator("option").evaluate_all("all => all.map(one => one.value)")
+    assert offered == [row.name for row in CATALOG.rows(TASK)] + ["reference"], "in the catalog's order"
     screenshot(page)
 
 
@@ -89,12 +96,6 @@ def test_two_to_four_frameworks_are_chosen(compare, screenshot):
     assert shown(page) == ["Flax", "Reference in NumPy", "Caffe2"]
 
 
-def test_frameworks_are_offered_in_the_catalogs_order(compare):
-    page = compare()
-    offered = page.locator("#heads select").first.locator("option").evaluate_all("all => all.map(one => one.value)")
-    assert offered == [row.name for row in catalog.load().rows(TASK)] + ["reference"]
-
-
 def test_cells_are_the_notebooks_own(compare):
     page = compare("#pytorch+flax")
     for role in ("setup", "model", "optimizer", "train", "record"):
@@ -105,9 +106,7 @@ def test_titles_notes_and_code_begin_at_one_height(compare):
     page = compare("#pytorch+flax+reference")
     for role in ("parameters", "model", "train"):
         for part in (".title", ".note", ".code"):
-            tops = page.locator(f"#{role} {part}").evaluate_all(
-                "all => all.map(one => one.getBoundingClientRect().top)"
-            )
+            tops = [box["y"] for box in boxes(page.locator(f"#{role} {part}"))]
             assert len(tops) == 3 and max(tops) - min(tops) < 1, (role, part)
 
 
@@ -156,8 +155,8 @@ def test_outputs_of_the_executed_copy_are_shown(compare, screenshot):
     outputs = page.locator("#train .output")
     outputs.first.locator("pre").wait_for()
     assert all("epoch 10/10  loss" in outputs.nth(column).inner_text() for column in (0, 1))
-    tops = [outputs.nth(column).bounding_box()["y"] for column in (0, 1)]
-    assert tops[0] == tops[1]
+    first, second = boxes(outputs)[:2]
+    assert first["y"] == second["y"]
     assert "There is no executed copy of Reference in NumPy." in page.locator("#status").inner_text()
     screenshot(page)
     outputs.first.locator("a").click()
@@ -185,12 +184,8 @@ def test_difference_between_variants_is_marked(compare, screenshot):
     page = compare("#keras%5Bjax%5D+keras%5Btorch%5D/parameters")
     assert page.locator(".differs").count() == 0
     view(page, "Mark what differs", True)
-    assert page.locator(".differs").all_text_contents() == [
-        "# Keras on JAX:",
-        "BACKEND = 'jax'",
-        "# Keras on PyTorch:",
-        "BACKEND = 'torch'",
-    ]
+    marked = ["# Keras on JAX:", "BACKEND = 'jax'", "# Keras on PyTorch:", "BACKEND = 'torch'"]
+    assert page.locator(".differs").all_text_contents() == marked
     assert page.locator("#status").inner_text() == "4 lines differ."
     screenshot(page)
 
@@ -242,8 +237,8 @@ def test_keyboard_alone_is_enough(compare):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_phone_width_stacks_the_columns(compare, screenshot, scheme):
     page = compare("#pytorch+flax/train", width=390, height=844, scheme=scheme)
-    boxes = [page.locator("#train article").nth(number).bounding_box() for number in (0, 1)]
-    assert boxes[0]["x"] == boxes[1]["x"] and boxes[1]["y"] > boxes[0]["y"] + boxes[0]["height"] - 1
+    first, second = boxes(page.locator("#train article"))
+    assert first["x"] == second["x"] and second["y"] > first["y"] + first["height"] - 1
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     screenshot(page)
 
@@ -279,10 +274,11 @@ def test_deep_link_shows_the_same_and_back_returns(reader):
     assert shown(page) == ["MLX", "Keras on JAX"]
 
 
-def test_choice_is_remembered(compare, reader):
-    page = compare("#pytorch+flax")
+def test_choice_is_remembered_and_named_in_the_title(compare, reader):
+    page = compare("#pytorch+flax/train")
+    assert page.title().startswith("PyTorch, Flax: Training · Compare")
     page.get_by_label("Column 2").select_option("cntk")
-    page.wait_for_function("location.hash.includes('cntk')")
+    page.wait_for_function("document.title.startsWith('PyTorch, CNTK: Training')")
     assert shown(reader.open(PAGE)) == ["PyTorch", "CNTK"]
 
 
@@ -347,15 +343,8 @@ def test_step_in_view_is_marked_and_clicking_it_scrolls_again(compare):
     assert 0 <= below_bar(page, "#record h2") < 40, "the last step, too, comes to the top"
 
 
-def test_title_names_the_selection(compare):
-    page = compare("#pytorch+cntk/train")
-    assert page.title().startswith("PyTorch, CNTK: Training · Compare")
-    page.get_by_label("Column 2").select_option("flax")
-    page.wait_for_function("document.title.startsWith('PyTorch, Flax: Training')")
-
-
 def test_links_name_columns_and_places_that_are_there(site):
-    names = {row.name for row in catalog.load().rows(TASK)} | {"reference"}
+    names = {row.name for row in CATALOG.rows(TASK)} | {"reference"}
     text = (site / PAGE).read_text()
     places = set(re.findall(r'<section class="step" id="(\w+)"', text)) | {""}
     links = [
@@ -375,20 +364,9 @@ def test_links_name_columns_and_places_that_are_there(site):
 LESSON = "#tensorflow1+pytorch+flax/model"  # the first lesson's link
 
 
-@pytest.fixture
-def projector(window, site):
-    return window(site, width=1280, height=720)
-
-
 def lines_in_view(page, column: int, height: int) -> int:
     lines = page.locator("#model article").nth(column).locator(".line")
     return sum(box["y"] > 0 and box["y"] + box["height"] <= height for box in boxes(lines))
-
-
-def boxes(locator) -> list[dict]:
-    return locator.evaluate_all(
-        "all => all.map(one => one.getBoundingClientRect()).map(b => ({x: b.x, y: b.y, width: b.width, height: b.height}))"
-    )
 
 
 def test_paper_has_the_columns_side_by_side(compare, screenshot):
@@ -412,15 +390,13 @@ def test_paper_has_the_columns_side_by_side(compare, screenshot):
     assert sizes and all(float(width) > float(height) for width, height in sizes)
 
 
-def test_lesson_shows_code_on_a_projector(projector, screenshot):
-    page = projector.open(PAGE + LESSON)
+def test_presenter_fills_the_screen_with_one_step(window, site, screenshot):
+    """On a projector, where the lesson's page shows code at once."""
+    reader = window(site, width=1280, height=720)
+    page = reader.open(PAGE + LESSON)
     assert shown(page) == ["TensorFlow 1", "PyTorch", "Flax"]
     assert all(lines_in_view(page, column, 720) >= 5 for column in range(3))
-    screenshot(page)
-
-
-def test_presenter_fills_the_screen_with_one_step(compare, screenshot):
-    page = compare(LESSON, width=1280, height=720)
+    screenshot(page, "lesson")
     page.get_by_role("button", name="Present").click()
     page.wait_for_function("location.hash.endsWith('/model/present')")
     page.locator("#bar").wait_for(state="hidden")  # the page changes after its address
@@ -446,10 +422,7 @@ def test_presenter_fills_the_screen_with_one_step(compare, screenshot):
     page.wait_for_function("location.hash === '#tensorflow1+pytorch+flax/weights'")
     page.locator("#bar").wait_for()
     assert page.locator("#bar").is_visible() and page.locator("section.step:visible").count() == 9
-
-
-def test_presenter_opens_from_its_address(projector):
-    page = projector.open(PAGE + LESSON + "/present")
+    page = reader.open(PAGE + LESSON + "/present")
     shown(page)
     assert page.locator("section.step:visible").count() == 1
-    assert not projector.faults()
+    assert not reader.faults()

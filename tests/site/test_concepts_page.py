@@ -11,14 +11,10 @@ def shown(page) -> list[str]:
     return page.locator("thead th:visible").all_inner_texts()[1:]
 
 
-def test_two_frameworks_by_default_and_their_address(reader, screenshot):
+def test_the_readers_own_frameworks_come_first(reader, screenshot):
     page = reader.open(PAGE)
     assert shown(page) == ["PyTorch", "Flax"] and page.url.endswith("#pytorch+flax")
     screenshot(page)
-
-
-def test_the_readers_own_frameworks_come_first(reader):
-    page = reader.open(PAGE)
     page.evaluate(f"localStorage.setItem('rosetta.compare.{TASK}', 'pytorch[compiled]+flax+chainer+cntk')")
     assert shown(reader.open(PAGE)) == ["PyTorch", "Flax", "Chainer"], "those of the compare page, three at most"
     page.get_by_role("checkbox", name="PyTorch").uncheck()
@@ -81,10 +77,8 @@ def test_in_place_opens_both_frameworks_at_the_concept(reader):
     assert link.get_attribute("href").endswith(f"compare/{TASK}.html#pytorch+keras%5Btensorflow%5D/dropout")
     link.click()
     page.wait_for_selector("#model article:nth-child(2)")
-    assert page.locator("select").evaluate_all("all => all.map(one => one.value)")[:2] == [
-        "pytorch",
-        "keras[tensorflow]",
-    ]
+    chosen = page.locator("select").evaluate_all("all => all.map(one => one.value)")
+    assert chosen[:2] == ["pytorch", "keras[tensorflow]"]
 
 
 @pytest.mark.parametrize(

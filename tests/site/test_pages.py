@@ -7,19 +7,17 @@ from urllib.parse import quote, unquote
 
 import pytest
 
-from rosetta import catalog, records
+from rosetta import records
 from rosetta.paths import checkout
 from rosetta.site import addresses
-from tests.test_report import TASK
+from tests.test_report import CATALOG, TASK
 
 
 def of_task(key: str) -> list[str]:
     """A page of each sort, with content."""
     rows = CATALOG.rows(key)
     names = [quote(row.name, safe="") for row in rows[:2]]
-    of_runs = [
-        record for _, record in records.read_all(checkout.results) if record.task == key and record.notebook.executed
-    ]
+    runs = [run for _, run in records.read_all(checkout.results) if run.task == key and run.notebook.executed]
     return [
         f"compare/{key}.html#{'+'.join([*names, 'reference'])}",
         f"concepts/{key}.html#{'+'.join(row.framework for row in rows[:2])}",
@@ -27,17 +25,11 @@ def of_task(key: str) -> list[str]:
         f"results/{key}.html",
         f"conformance/{key}.html",
         f"frameworks/{key}/{rows[-1].framework}.html",
-        *map(addresses.executed, of_runs[:1]),
+        *map(addresses.executed, runs[:1]),
     ]
 
 
-CATALOG = catalog.load()
-PAGES = [
-    "index.html",
-    "results.html",
-    "docs/same-network.html",
-    *(page for key in CATALOG.tasks for page in of_task(key)),
-]
+PAGES = ["index.html", "results.html", addresses.PROOF, *(page for key in CATALOG.tasks for page in of_task(key))]
 
 
 def name(href: str) -> str:
