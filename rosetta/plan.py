@@ -65,10 +65,6 @@ class Plan(BaseModel):
     def synthetic(self) -> bool:
         return bool(self.parameters.get("SYNTHETIC"))
 
-    def on_generated_data(self) -> "Plan":
-        """The same run on generated data."""
-        return self.model_copy(update={"parameters": self.parameters | {"SYNTHETIC": True}})
-
     @property
     def column(self) -> str:
         return column(self.preset, self.changed, self.synthetic)
@@ -209,7 +205,3 @@ def soonest_first(
 def _row_and_column(row: str, of: Plan | Record) -> tuple[str, str]:
     """Whatever the data: only the record of a run says that its task made its own."""
     return row, column(of.preset, of.changed, synthetic=False)
-
-
-def default_preset(gpu: bool) -> str:
-    return "full" if gpu else "quick"

@@ -13,6 +13,7 @@ from rosetta import streams
 from rosetta.figures import Table
 from rosetta.streams import NO_CONTROLS, printable
 
+BADGES = {"good": "green", "bad": "red"}
 WIDE = 100_000  # columns where there is no terminal: a line of a table is one line for grep
 
 
@@ -35,10 +36,10 @@ class Console(console.Console):
         self.print(Text(printable(text), style), soft_wrap=True)
 
     def table(self, of: Table) -> None:
-        """A table without lines; long cells are folded."""
+        """A table without lines; long cells are folded, and badges have a colour."""
         grid = Grid(box=None, pad_edge=False)
         for heading in of.headings:
             grid.add_column(heading.text, overflow="fold")
         for row in of.rows:
-            grid.add_row(*(cell.text for cell in row))
+            grid.add_row(*(Text(cell.text, BADGES.get(cell.badge, "")) for cell in row))
         self.print(grid)
