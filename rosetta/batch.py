@@ -11,7 +11,7 @@ from functools import cache, partial
 from pathlib import Path
 
 from rosetta import catalog, data, files, journal, plan, records
-from rosetta.announcement import Timed, announce
+from rosetta.announcement import Timed, announced
 from rosetta.compare import compare, show_batch
 from rosetta.errors import RosettaError, SlotLost, Unavailable
 from rosetta.journal import STYLES, Journal, Line, Order
@@ -123,7 +123,9 @@ class Batch:
         slots, downloads = self.executor.slots, []
         if not self.order.cluster:  # its workers have data of their own
             downloads = [f"data: {portable(text)}" for text in data.to_download(planned for planned, _ in plans)]
-        announce(self.catalog, plans, slots, self.executor.kernels, self.console, self.results, downloads, whole, rows)
+        lines = announced(self.catalog, plans, slots, self.executor.kernels, self.results, downloads, whole, rows)
+        for line in lines:
+            self.console.say(line)
 
     def bring_data(self) -> None:
         """Bring the data sets of all plans. Runs whose data set cannot be had compute on generated data instead."""
@@ -142,7 +144,8 @@ class Batch:
         for number, (planned, seconds) in enumerate(self.plans):
             if planned.dataset in missing:
                 generated = {"parameters": planned.parameters | {"SYNTHETIC": True}}
-                self.plans[number], runs = (planned.model_copy(update=generated), seconds), runs + 1
+                self.plans[number] = planned.model_copy(update=generated), seconds
+                runs += 1
         self.console.say(
             f"So {runs} run{'s' * (runs > 1)} compute{'s' * (runs == 1)} on generated data, marked SYNTHETIC wherever a figure appears. "
             f"run_all.py resume takes the real data once they are there; --data {REAL} stops here instead.",

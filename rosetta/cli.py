@@ -50,7 +50,7 @@ WHERE = {
         "--synthetic",
         "Use generated stand-in data, as ROSETTA_DATA=synthetic does; marked so everywhere.",
         is_flag=True,
-        callback=lambda context, parameter, given: given or os.environ.get(DATA) == SYNTHETIC,
+        callback=lambda context, parameter, value: value or os.environ.get(DATA) == SYNTHETIC,
     ),
     "out": option(
         "--out",
@@ -384,25 +384,26 @@ def report(out: Path | None, draw: bool) -> None:
 
     Of the committed folder also results.md and the tables in other pages.
     """
-    from rosetta import catalog, records
+    from rosetta import records
+    from rosetta.catalog import load
     from rosetta.measure import protocols, tables
     from rosetta.report import pages
     from rosetta.verify import conformance
 
-    known, results = catalog.load(), shown_folder(out)
+    catalog, results = load(), shown_folder(out)
     files, every = [], [record for _, record in records.read_all(results)]
     if draw:
         with needs_extra("report --pictures"):
             from rosetta.measure import pictures
             from rosetta.report import charts
 
-            files += charts.write(known, results)
-            files += pictures.draw_protocols(known, every, results) + pictures.draw_sweeps(known, every, results)
-    files += [conformance.write_page(known, key, results) for key in known.tasks]
-    files += [*tables.write(known, every, results), protocols.write(known, every, results)]
-    files += pages.write(known, results)  # after those that it links to
+            files += charts.write(catalog, results)
+            files += pictures.draw_protocols(catalog, every, results) + pictures.draw_sweeps(catalog, every, results)
+    files += [conformance.write_page(catalog, key, results) for key in catalog.tasks]
+    files += [*tables.write(catalog, every, results), protocols.write(catalog, every, results)]
+    files += pages.write(catalog, results)  # after those that it links to
     if results == checkout.results:
-        files += pages.write_blocks(known, app)
+        files += pages.write_blocks(catalog, app)
     for file in files:
         print(portable(str(file)))
 
@@ -500,8 +501,8 @@ def weights(task: str, file: Path, source: str, to: Path, where: Where) -> None:
     from rosetta.published_weights import convert
     from rosetta.run import kernels
 
-    given = kernels.chosen(where.python, where.build)
-    sys.exit(lock.alone("weights", lambda: convert(task, source, file, to, given)))
+    chosen = kernels.chosen(where.python, where.build)
+    sys.exit(lock.alone("weights", lambda: convert(task, source, file, to, chosen)))
 
 
 @data.command()

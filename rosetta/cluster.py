@@ -238,8 +238,8 @@ class Cluster:
             run, key = self._waiting.popleft(), f"{self._topic}-{uuid.uuid4().hex}"
             run.member = next((member for member in idle if member.host != run.lost_on), idle[0])
             idle.remove(run.member)
-            place = run.member.host, run.member.processors
-            sharing = sorted(one.address for one in self._members.values() if (one.host, one.processors) == place)
+            shared = run.member.host, run.member.processors
+            sharing = sorted(one.address for one in self._members.values() if (one.host, one.processors) == shared)
             share, run.beside = (sharing.index(run.member.address), len(sharing)), len(sharing) - 1
             run.future = self._client.submit(
                 on_worker("run"),

@@ -11,10 +11,9 @@ from filelock import FileLock
 from uv import find_uv_bin
 
 from rosetta import catalog, cli, plan
-from rosetta.announcement import announce
+from rosetta.announcement import announced
 from rosetta.run import devices, machine
 from rosetta.run.kernels import Kernels
-from rosetta.terminal import Console
 from tests.standin import ROOT, TASK, one_line
 
 KNOWN = catalog.load()
@@ -169,20 +168,18 @@ def test_plan_is_shown_and_nothing_is_done(inside, tmp_path):
     assert re.search(r"^  good +smoke  1 epoch of 640, .*, synthetic data, about 1 s$", rows.stdout, re.MULTILINE)
 
 
-def announced(capsys, rows, preset: str) -> list[str]:
+def lines(rows, preset: str) -> list[str]:
     plans = [(planned, 1.0) for planned in plan.make(KNOWN, rows, preset, {}, gpu=False, synthetic=True)]
     slots, downloads = devices.timed(gpus="none", threads=1), ["data: one", "data: two"]
-    announce(KNOWN, plans, slots, Kernels(), Console(), ROOT / "runs", downloads, whole=True)
-    return capsys.readouterr().out.splitlines()
+    return list(announced(KNOWN, plans, slots, Kernels(), ROOT / "runs", downloads, whole=True))
 
 
-def test_plan_of_everything_fits_a_screen(capsys):
-    assert len(announced(capsys, KNOWN.to_run([], every=True), "quick")) <= 25
+def test_plan_of_everything_fits_a_screen():
+    assert len(lines(KNOWN.to_run([], every=True), "quick")) <= 25
 
 
-def test_rows_that_a_batch_leaves_out_are_of_its_tasks(capsys):
-    lines = announced(capsys, KNOWN.select(["pytorch"], "imdb_gru"), "smoke")
-    (line,) = [line for line in lines if line.startswith("left out")]
+def test_rows_that_a_batch_leaves_out_are_of_its_tasks():
+    (line,) = [line for line in lines(KNOWN.select(["pytorch"], "imdb_gru"), "smoke") if line.startswith("left out")]
     assert line.endswith(": pytorch[graphs], pytorch[tf32], pytorch[bf16]")
 
 
