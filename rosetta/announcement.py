@@ -13,7 +13,6 @@ from rosetta.plan import Plan
 from rosetta.run.devices import Slot
 from rosetta.run.environments import Environment
 from rosetta.run.kernels import Kernels
-from rosetta.terminal import Console
 
 FEW = 8  # rows that have a line each
 NO_BUILD = "for want of a build for this GPU (run_all.py doctor says why)"
@@ -21,18 +20,17 @@ NO_BUILD = "for want of a build for this GPU (run_all.py doctor says why)"
 Timed = list[tuple[Plan, float]]  # plans with their estimates in seconds, in the order of the batch
 
 
-def announce(
+def announced(
     catalog: Catalog,
     ordered: Timed,
     slots: list[Slot],
     kernels: Kernels,
-    console: Console,
     results: Path,
     to_download: Iterable[str] = (),
     whole: bool = False,
     rows: bool = False,
-) -> None:
-    """Tell the plan: the sums first, then tasks and environments, or each row where ``rows`` asks for them or they are few.
+) -> Iterator[str]:
+    """The lines that tell the plan: the sums first, then tasks and environments, or each row where ``rows`` asks for them or they are few.
 
     to_download: lines about data sets. whole: nobody has chosen rows, so how to run less is told, too.
     """
@@ -47,16 +45,15 @@ def announce(
     due = [(planned, seconds) for planned, seconds in ordered if planned.row.full_name not in left_out]
     chosen = {choice.title: (row, choice) for row, choices in environments for choice in choices if choice}
     missing = {
-        title: choice for title, (_, choice) in chosen.items() if not choice.is_ready() and not _obstacle(choice)
+        title: choice for title, (_, choice) in chosen.items() if not choice.is_ready() and not choice.obstacle()
     }
 
-    console.say(f"results: {portable(str(results / 'results.md'))}, from the first run's end on")
-    console.say(_sums(due, slots, list(missing.values())))
-    for line in [*_machines(slots), *to_download]:
-        console.say(line)
+    yield f"results: {portable(str(results / 'results.md'))}, from the first run's end on"
+    yield _sums(due, slots, list(missing.values()))
+    yield from _machines(slots)
+    yield from to_download
     each = rows or len({planned.row.full_name for planned, _ in due}) <= FEW
-    for line in _rows(due, catalog) if each else _tasks_and_environments(due, catalog, environments, missing):
-        console.say(line)
+    yield from _rows(due, catalog) if each else _tasks_and_environments(due, catalog, environments, missing)
     on_gpu = any(slot.on_gpu for slot in slots)
     named = [planned.row for planned, _ in due] + [row for skipped_rows in skipped.values() for row in skipped_rows]
     tasks = dict.fromkeys(row.task for row in named)
@@ -66,24 +63,23 @@ def announce(
 
     gpu_only = [row for task in tasks for row in catalog.rows(task) if row.facts.gpu_only]
     if whole and gpu_only and not on_gpu:
-        console.say(f"left out, for they gain nothing without a GPU (name them to run them): {names(gpu_only)}")
+        yield f"left out, for they gain nothing without a GPU (name them to run them): {names(gpu_only)}"
     if capped := [planned for planned, _ in due if planned.note]:
-        console.say(f"at {capped[0].preset} only, for want of a GPU: {names(planned.row for planned in capped)}")
+        yield f"at {capped[0].preset} only, for want of a GPU: {names(planned.row for planned in capped)}"
     if refused := [planned.row for planned, _ in due if planned.refused]:
-        console.say(f"refused (--plan --rows says why): {names(refused)}")
+        yield f"refused (--plan --rows says why): {names(refused)}"
     builds = {title: choice.gpu_build.note for title, (_, choice) in sorted(chosen.items()) if choice.gpu_build}
     if builds:
         noted = ", ".join(f"{title}: {note}" if note else title for title, note in builds.items())
-        console.say(f"builds for the GPU: {noted}")
+        yield f"builds for the GPU: {noted}"
     for reason, skipped_rows in skipped.items():
-        console.say(f"skipped, {reason}: {names(skipped_rows)}")
+        yield f"skipped, {reason}: {names(skipped_rows)}"
     if whole:
         plain_first = sorted((planned.row for planned, _ in due or ordered), key=lambda row: row.variant is not None)
         some = list(dict.fromkeys(shlex.quote(row.name) for row in plain_first))[:2]
-        console.say(
-            f"To run less, name rows (run_all.py run {' '.join(some)}) or use --preset smoke. --plan --rows lists all rows."
-        )
-        console.say("Ctrl-C stops: what is finished is kept, and run_all.py resume goes on.")
+        less = f"To run less, name rows (run_all.py run {' '.join(some)}) or use --preset smoke."
+        yield f"{less} --plan --rows lists all rows."
+        yield "Ctrl-C stops: what is finished is kept, and run_all.py resume goes on."
 
 
 def _environments(ordered: Timed, slots: list[Slot], kernels: Kernels) -> list[tuple[Row, list[Environment | None]]]:

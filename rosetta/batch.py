@@ -7,14 +7,14 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from rosetta import catalog, data, files, journal, plan, records
-from rosetta.announcement import announce
+from rosetta.announcement import Timed, announced
 from rosetta.compare import compare, show_batch
 from rosetta.errors import RosettaError, SlotLost, Unavailable
-from rosetta.journal import STYLES, Journal, Line, Order, Screen
+from rosetta.journal import STYLES, Journal, Line, Order
 from rosetta.paths import portable
 from rosetta.plan import Plan
 from rosetta.records import Record
@@ -22,7 +22,7 @@ from rosetta.report import pages
 from rosetta.run import devices, kernels
 from rosetta.run.devices import Slot
 from rosetta.run.environments import events
-from rosetta.run.execute import Progress, Run, execute, not_run
+from rosetta.run.execute import Run, execute, not_run
 from rosetta.run.kernels import Kernels
 from rosetta.run.workers import Workers
 from rosetta.tasks import UNTIMED
@@ -33,14 +33,6 @@ REAL = "real"  # the word of --data
 COST = 20  # the table takes no more than that part of a batch's time: it is made from all records
 
 Numbered = list[tuple[int, Plan]]  # plans, each with its line of the journal
-Timed = list[tuple[Plan, float]]  # plans with their estimates in seconds
-
-
-def row_names(names: list[str], tasks: list[str], every: bool) -> list[str]:
-    """The full names of the rows that are asked for. Raises RosettaError for names that are none."""
-    if every and tasks:
-        raise RosettaError("--all-tasks names every task: leave out --task")
-    return [row.full_name for row in catalog.load().to_run(names, tasks, every)]
 
 
 def show_plan(order: Order, out: Path | None, rows: bool) -> int:
@@ -77,7 +69,7 @@ def resume(name: str, out: Path | None, fresh: bool) -> int:
         finished = {} if fresh else batch.finished(folder.name)
         missing = [pair for number, pair in enumerate(batch.plans) if number not in finished]
         if not missing:  # what a runner that was killed after the last record had still to do
-            Journal(folder, batch.lines(finished), len(executor.slots)).close()
+            Journal(folder, batch.lines(finished), len(executor.slots), batch.console).close()
             pages.write(batch.catalog, batch.results)
             batch.console.say(f"batch {folder.name}: all {len(finished)} runs are finished; --fresh runs them again")
             return 0
@@ -90,10 +82,10 @@ class Batch:
     """The runs of an order, planned for where they are executed. ``plans`` are in the order in which they run."""
 
     def __init__(self, asked: Order, out: Path | None, executor: "Local"):
-        self.console, self.executor = Console(), executor
+        self.console, self.executor = executor.console, executor
         self.catalog, self.results = catalog.load(), results_folder(out)
         on_gpu = any(slot.on_gpu for slot in executor.slots)
-        self.order = order = asked.model_copy(update={"preset": asked.preset or plan.default_preset(on_gpu)})
+        self.order = order = asked.model_copy(update={"preset": asked.preset or ("full" if on_gpu else "quick")})
         rows = [row for row in self.catalog.select(order.rows) if order.named or on_gpu or not row.facts.gpu_only]
         slot = {"threads": order.threads, "gpus": order.gpus_per_run if order.gpus_per_run > 1 else None}
         plans = plan.make(
@@ -131,7 +123,9 @@ class Batch:
         slots, downloads = self.executor.slots, []
         if not self.order.cluster:  # its workers have data of their own
             downloads = [f"data: {portable(text)}" for text in data.to_download(planned for planned, _ in plans)]
-        announce(self.catalog, plans, slots, self.executor.kernels, self.console, self.results, downloads, whole, rows)
+        lines = announced(self.catalog, plans, slots, self.executor.kernels, self.results, downloads, whole, rows)
+        for line in lines:
+            self.console.say(line)
 
     def bring_data(self) -> None:
         """Bring the data sets of all plans. Runs whose data set cannot be had compute on generated data instead."""
@@ -146,11 +140,11 @@ class Batch:
                 missing.add(dataset)
         if not missing:
             return
-        runs = sum(planned.dataset in missing for planned, _ in self.plans)
-        self.plans = [
-            (planned.model_copy(update={"synthetic": True}) if planned.dataset in missing else planned, seconds)
-            for planned, seconds in self.plans
-        ]
+        runs = 0
+        for number, (planned, seconds) in enumerate(self.plans):
+            if planned.dataset in missing:
+                self.plans[number] = planned.model_copy(update={"synthetic": True}), seconds
+                runs += 1
         self.console.say(
             f"So {runs} run{'s' * (runs > 1)} compute{'s' * (runs == 1)} on generated data, marked SYNTHETIC wherever a figure appears. "
             f"run_all.py resume takes the real data once they are there; --data {REAL} stops here instead.",
@@ -198,15 +192,18 @@ class Batch:
 
         folder: of the batch. finished: by the numbers of their plans.
         """
-        self.journal = Journal(folder, self.lines(finished), len(self.executor.slots))
-        self.screen = Screen(self.journal.status, self.console)
+        self.journal = Journal(folder, self.lines(finished), len(self.executor.slots), self.console)
         missing = [(number, planned) for number, (planned, _) in enumerate(self.plans) if number not in finished]
         try:
-            with self.screen.live:
+            with self.journal.screen.live:
                 done = list(self.executor.each(missing, self))
         finally:
             self.journal.close()
-            page = self._write_table()
+            try:
+                table = f"; table: {portable(str(pages.write(self.catalog, self.results)[0]))}{about(self.results)}"
+            except RosettaError as error:
+                self.troubles.append(f"the table could not be renewed: {error}")
+                table = ""
         for record in done:
             if record.status != "ok":
                 log = records.path(record, self.results, ".log")
@@ -216,18 +213,12 @@ class Batch:
         for trouble in self.troubles:
             self.console.say(trouble, "red")
         succeeded = sum(record.status == "ok" for record in done)
-        table = f"; table: {portable(str(page))}{about(self.results)}" if page else ""
         self.console.say(f"{succeeded} of {len(done)} runs ok{table}")
         kept = {id(record) for record in finished.values()}
         before = [record for record in self.earlier if id(record) not in kept]
         show_batch(compare(before, [*finished.values(), *done]), self.console)
         good = all(record.status == "ok" or record.status == "skipped" and not self.order.named for record in done)
         return 0 if good and not self.troubles else 1
-
-    def progress(self, number: int, progress: Progress) -> None:
-        """A run goes on; called by several threads."""
-        self.journal.progress(number, progress)
-        self.screen.progress(number)
 
     def keep(self, number: int, run: Run, beside: int) -> Record:
         """Put a run's files where they belong, tell of it, and renew the table; called by several threads.
@@ -244,7 +235,6 @@ class Batch:
                 self._save_record(record, error)
             run.close()
             self.journal.end(number, record, self.catalog.task(record.task))
-            self.screen.end(number)
             if time.monotonic() >= self._table_due:
                 started = time.monotonic()
                 with suppress(RosettaError):  # tried again at the end of the batch
@@ -260,13 +250,6 @@ class Batch:
             self.troubles.append(f"{label}: only its record could be kept: {error}")
         except (RosettaError, OSError) as again:
             self.troubles.append(f"{label}: {record.status}, but not kept: {again}")
-
-    def _write_table(self) -> Path | None:
-        try:
-            return pages.write(self.catalog, self.results)[0]
-        except RosettaError as error:
-            self.troubles.append(f"the table could not be renewed: {error}")
-            return None
 
 
 def save(run: Run, results: Path) -> None:
@@ -289,12 +272,13 @@ def _write(record: Record, results: Path) -> None:
 
 @contextmanager
 def _executor(order: Order) -> Iterator["Local"]:
-    """Where the runs of an order go: this machine, or a cluster, which has the same two fields and the same method."""
+    """Where the runs of an order go: this machine, or a cluster, which has the same three fields and the same method."""
+    console = Console()
     if order.cluster:
-        from rosetta.cluster import Cluster
+        from rosetta.cluster import Cluster, connect
 
-        with Cluster(order.cluster, order.kernels, order.data_dir, Console().say) as cluster:
-            yield cluster
+        with connect(order.cluster) as client:
+            yield Cluster(client, order.kernels, order.data_dir, console)
         return
     slots = devices.timed(order.gpus, order.threads, order.gpus_per_run)
     if order.jobs not in (None, len(slots)):
@@ -306,14 +290,14 @@ def _executor(order: Order) -> Iterator["Local"]:
         if order.threads is not None:
             raise RosettaError("--jobs shares the processors out by itself: leave out --threads")
         slots = devices.shared(order.gpus, order.jobs)
-    yield Local(slots, kernels.chosen(**order.kernels))
+    yield Local(slots, kernels.chosen(**order.kernels), console)
 
 
 class Local:
     """This machine as the place of a batch's runs: one a slot at a time."""
 
-    def __init__(self, slots: list[Slot], chosen: Kernels):
-        self.slots, self.kernels = slots, chosen
+    def __init__(self, slots: list[Slot], chosen: Kernels, console: Console):
+        self.slots, self.kernels, self.console = slots, chosen, console
 
     def each(self, plans: Numbered, batch: Batch) -> Iterator[Record]:
         """Execute the plans, tell the batch of every step, and give it each run to keep; yields what it kept.
@@ -331,8 +315,8 @@ class Local:
         machines = {slot.machine.name: slot.machine for slot in self.slots}
         for row, machine in itertools.product(rows.values(), machines.values()):
             with suppress(RosettaError):  # told when a run asks for it
-                log = batch.journal.folder / "install.log"
-                self.kernels.get(row, log, events(batch.screen.note), machine.gpus)
+                tell = events(lambda text: self.console.say(text, "yellow"))
+                self.kernels.get(row, batch.journal.folder / "install.log", tell, machine.gpus)
 
     def _run(self, number: int, planned: Plan, workers: Workers, batch: Batch) -> Record:
         """One run; it is kept before its slot takes the next, so that nothing else goes on while that is timed."""
@@ -341,7 +325,7 @@ class Local:
         try:
             with workers.share(lambda slot: slot.machine.name in fitting) as slot:
                 batch.journal.begin(number, slot.title)
-                run = execute(planned, slot, self.kernels, lambda now: batch.progress(number, now), folder)
+                run = execute(planned, slot, self.kernels, partial(batch.journal.progress, number), folder)
                 if workers.interrupted:
                     run.close()
                     raise CancelledError

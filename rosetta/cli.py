@@ -4,8 +4,9 @@ import os
 import sys
 import time
 import tomllib
-from functools import partial, wraps
+from functools import wraps
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -19,7 +20,15 @@ RESUME = "finished runs are kept; run_all.py resume runs the rest"
 LAST = "last"  # the latest batch
 FOLDER = click.Path(path_type=Path)
 
-option = partial(click.option, show_default=False)
+
+def option(name: str, help: str, value: str | None = None, **more):
+    """An option of a command. name: with that of its parameter behind it, where they differ. value: what stands for its value."""
+    return click.option(*name.split(), help=help, metavar=value, **more)
+
+
+def count(name: str, help: str, default: int | None = None, least: int = 1):
+    """An option that takes a whole number."""
+    return option(name, help, "N", type=click.IntRange(least), default=default)
 
 
 class Ordered(click.Group):
@@ -33,65 +42,55 @@ class Ordered(click.Group):
 
 WHERE = {
     "names": click.argument("names", nargs=-1, metavar="[ROW]..."),
-    "task": option("--task", metavar="TASK", help="Rows of this task alone."),
+    "task": option("--task", "Rows of this task alone.", "TASK"),
     "data_dir": option(
-        "--data-dir", type=FOLDER, help="Folder with the extracted data set, instead of ROSETTA_DATA or the cache."
+        "--data-dir", "Folder with the extracted data set, instead of ROSETTA_DATA or the cache.", type=FOLDER
     ),
     "synthetic": option(
         "--synthetic",
+        "Use generated stand-in data, as ROSETTA_DATA=synthetic does; marked so everywhere.",
         is_flag=True,
-        callback=lambda context, parameter, given: given or os.environ.get(DATA) == SYNTHETIC,
-        help="Use generated stand-in data, as ROSETTA_DATA=synthetic does; marked so everywhere.",
+        callback=lambda context, parameter, value: value or os.environ.get(DATA) == SYNTHETIC,
     ),
     "out": option(
         "--out",
-        type=FOLDER,
-        metavar="DIR",
-        help="Folder for records, executed notebooks and tables; runs, which git ignores, when not given. results renews "
+        "Folder for records, executed notebooks and tables; runs, which git ignores, when not given. results renews "
         "the committed ones.",
+        "DIR",
+        type=FOLDER,
     ),
     "python": option(
         "--python",
+        "Use this interpreter for an environment (or all=PATH) and install nothing.",
+        "ENV=PATH",
         multiple=True,
-        metavar="ENV=PATH",
-        help="Use this interpreter for an environment (or all=PATH) and install nothing.",
     ),
     "build": option(
         "--build",
+        "Use this build of an environment instead of the newest that fits the GPU; may be repeated.",
+        "ENV=NAME",
         multiple=True,
-        metavar="ENV=NAME",
-        help="Use this build of an environment instead of the newest that fits the GPU; may be repeated.",
     ),
-    "gpus": option(
-        "--gpus", metavar="0,2|all|none", help="GPUs to use, as nvidia-smi numbers them; all when not given."
-    ),
-    "jobs": option(
+    "gpus": option("--gpus", "GPUs to use, as nvidia-smi numbers them; all when not given.", "0,2|all|none"),
+    "jobs": count(
         "--jobs",
-        type=click.IntRange(1),
-        metavar="N",
-        help="Runs at a time, each with its share of the processors; one a GPU, or one a processor, when not given.",
+        "Runs at a time, each with its share of the processors; one a GPU, or one a processor, when not given.",
     ),
 }
-shown = option(
-    "--out", type=FOLDER, metavar="DIR", help="Folder of the records; results, the committed ones, when not given."
-)
+shown = option("--out", "Folder of the records; results, the committed ones, when not given.", "DIR", type=FOLDER)
 batch_name = click.argument("batch", required=False, default=LAST, metavar="[BATCH]")
 constant = option(
-    "--set",
-    "set_",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="Any constant of the task, such as LR=0.1; may be repeated.",
+    "--set set_", "Any constant of the task, such as LR=0.1; may be repeated.", "NAME=VALUE", multiple=True
 )
-
-
-def count(name: str, help: str, default: int | None = None, least: int = 1):
-    """An option that takes a whole number."""
-    return option(name, type=click.IntRange(least), metavar="N", default=default, help=help)
-
-
+SIZES = {"epochs": "EPOCHS", "train_size": "N_TRAIN", "test_size": "N_TEST", "batch_size": "BATCHSIZE", "seed": "SEED"}
 train_size = count("--train-size", "Training examples, instead of the preset's.")
 test_size = count("--test-size", "Test examples, instead of the preset's.")
+
+
+def sizes(options: dict[str, Any]) -> dict[str, int]:
+    """The constants that were set by the options of ``SIZES``, which are taken out of a command's other options."""
+    values = {constant: options.pop(name) for name, constant in SIZES.items() if name in options}
+    return {constant: value for constant, value in values.items() if value is not None}
 
 
 def where(names: str):
@@ -100,9 +99,8 @@ def where(names: str):
 
     def decorate(command):
         @wraps(command)
-        def gathered(**given):
-            place = Where(**{name: given.pop(name) for name in chosen})
-            return command(where=place, **given)
+        def gathered(**options):
+            return command(where=Where(**{name: options.pop(name) for name in chosen}), **options)
 
         for name in reversed(chosen):
             gathered = WHERE[name](gathered)
@@ -120,7 +118,7 @@ def where(names: str):
     context_settings={"help_option_names": ["-h", "--help"]},
     help="The same task in every deep-learning framework: run the notebooks, collect the tables. Without a command: run.",
 )
-@option("--version", is_flag=True, help="Tell the version and the commit.")
+@option("--version", "Tell the version and the commit.", is_flag=True)
 def app(version: bool) -> None:
     if version:
         from rosetta.run.execute import commit
@@ -131,11 +129,9 @@ def app(version: bool) -> None:
 
 @app.command()
 @click.argument("names", nargs=-1, metavar="[ROW]...")
-@option(
-    "--task", "tasks", multiple=True, metavar="TASK", help="Rows of this task, not of the main one; may be repeated."
-)
-@option("--all-tasks", is_flag=True, help="Rows of every task.")
-@option("--preset", metavar="NAME", help="smoke, quick, epoch or full; full on a GPU, quick without one.")
+@option("--task tasks", "Rows of this task, not of the main one; may be repeated.", "TASK", multiple=True)
+@option("--all-tasks", "Rows of every task.", is_flag=True)
+@option("--preset", "smoke, quick, epoch or full; full on a GPU, quick without one.", "NAME")
 @count("--epochs", "Training epochs, instead of the preset's.")
 @train_size
 @test_size
@@ -145,14 +141,14 @@ def app(version: bool) -> None:
 @count("--seeds", "Run every row so many times, each with another seed.", default=1)
 @option(
     "--data",
-    metavar="real",
-    help="Stop where a data set cannot be downloaded. Otherwise its rows compute on generated data, marked SYNTHETIC.",
+    "Stop where a data set cannot be downloaded. Otherwise its rows compute on generated data, marked SYNTHETIC.",
+    "real",
 )
 @option(
-    "--timeout",
+    "--timeout timeout_s",
+    "Stop a run after so many seconds; ten times its estimate when not given.",
+    "SECONDS",
     type=click.FloatRange(1),
-    metavar="SECONDS",
-    help="Stop a run after so many seconds; ten times its estimate when not given.",
 )
 @where("data_dir synthetic out python build gpus")
 @count("--gpus-per-run", "GPUs that each run is given.", default=1)
@@ -160,46 +156,39 @@ def app(version: bool) -> None:
 @count("--jobs", "Runs at a time, of --preset smoke alone: timed runs never share a device.")
 @option(
     "--cluster",
-    metavar="ADDRESS|FILE",
-    help="Let the workers of a Dask cluster do the runs: its scheduler's address (tcp://host:8786) or file (.json).",
+    "Let the workers of a Dask cluster do the runs: its scheduler's address (tcp://host:8786) or file (.json).",
+    "ADDRESS|FILE",
 )
-@option("--plan", is_flag=True, help="Tell what would run, and how long it takes; run nothing.")
-@option("--rows", is_flag=True, help="With --plan: a line for each row.")
-def run(
-    names, tasks, all_tasks, preset, epochs, train_size, test_size, batch_size, seed, set_, seeds, data, timeout, where,
-    gpus_per_run, threads, jobs, cluster, plan, rows,
-) -> None:  # fmt: skip
+@option("--plan", "Tell what would run, and how long it takes; run nothing.", is_flag=True)
+@option("--rows", "With --plan: a line for each row.", is_flag=True)
+def run(names, tasks, all_tasks, set_, where, cluster, plan, rows, **asked) -> None:
     """Run notebooks and write records and tables.
 
     Each run is a process of its own. Without names: the rows of the main task. A name is FRAMEWORK, FRAMEWORK[VARIANT] or
     FRAMEWORK[*], of the main task unless --task, --all-tasks or TASK/ in front of it says otherwise.
     """
-    from rosetta import batch, files
+    from rosetta import batch, catalog, files
     from rosetta.journal import Order
 
-    sizes = {"EPOCHS": epochs, "N_TRAIN": train_size, "N_TEST": test_size, "BATCHSIZE": batch_size, "SEED": seed}
-    asked = {
-        "rows": batch.row_names(list(names), list(tasks), all_tasks),
+    if all_tasks and tasks:
+        raise RosettaError("--all-tasks names every task: leave out --task")
+    asked |= {
+        "rows": [row.full_name for row in catalog.load().to_run(names, tasks, all_tasks)],
         "named": bool(names),
-        "preset": preset,
-        "overrides": {name: value for name, value in sizes.items() if value is not None} | constants(set_),
-        "seeds": seeds,
+        "overrides": sizes(asked) | constants(set_),
         "synthetic": where.synthetic,
-        "data": data,
-        "timeout_s": timeout,
         "data_dir": str(where.data_dir.absolute()) if where.data_dir else None,
         "python": list(where.python),
         "build": list(where.build),
         "gpus": where.gpus,
-        "gpus_per_run": gpus_per_run,
-        "threads": threads,
-        "jobs": jobs,
         "cluster": str(Path(cluster).absolute()) if cluster and cluster.endswith(".json") else cluster,
     }
-    if data not in (None, batch.REAL):
-        raise RosettaError(f"--data takes {batch.REAL}, not {data}; --data-dir names a folder")
-    if data and where.synthetic:
-        raise RosettaError(f"--data {data} and synthetic data (--synthetic, or ROSETTA_DATA) contradict each other")
+    if asked["data"] not in (None, batch.REAL):
+        raise RosettaError(f"--data takes {batch.REAL}, not {asked['data']}; --data-dir names a folder")
+    if asked["data"] and where.synthetic:
+        raise RosettaError(
+            f"--data {batch.REAL} and synthetic data (--synthetic, or ROSETTA_DATA) contradict each other"
+        )
     if rows and not plan:
         raise RosettaError("--rows goes with --plan")
     order = files.part(Order, asked, "the command line")
@@ -211,7 +200,7 @@ def run(
 @app.command()
 @batch_name
 @where("out")
-@option("--fresh", is_flag=True, help="Run what is finished as well.")
+@option("--fresh", "Run what is finished as well.", is_flag=True)
 def resume(batch: str, where: Where, fresh: bool) -> None:
     """Run what a batch still lacks, and what has changed since."""
     from rosetta.batch import resume
@@ -243,7 +232,7 @@ def list_rows(where: Where) -> None:
 
 @app.command()
 @where("names task gpus python build")
-@option("--check", is_flag=True, help="Compute a small convolution in every environment that fits; makes them first.")
+@option("--check", "Compute a small convolution in every environment that fits; makes them first.", is_flag=True)
 def doctor(where: Where, check: bool) -> None:
     """Show what this machine has and lacks; --check computes on it.
 
@@ -260,12 +249,11 @@ def doctor(where: Where, check: bool) -> None:
 
 @app.command()
 @click.argument("names", nargs=-1, required=True, metavar="ENV...")
-@option("--again", is_flag=True, help="Make them anew, also if they are ready, from files that are fetched anew.")
+@option("--again", "Make them anew, also if they are ready, from files that are fetched anew.", is_flag=True)
 @option(
-    "--lock",
-    "locked",
+    "--lock locked",
+    "First write the lock of their requirements; afterwards import what their frameworks import.",
     is_flag=True,
-    help="First write the lock of their requirements; afterwards import what their frameworks import.",
 )
 @where("build")
 def env(names: tuple[str, ...], again: bool, locked: bool, where: Where) -> None:
@@ -283,7 +271,7 @@ def env(names: tuple[str, ...], again: bool, locked: bool, where: Where) -> None
 
 @app.command()
 @where("names task data_dir synthetic out python build gpus jobs")
-@option("--all", "every", is_flag=True, help="Also rows that have not changed since they were verified.")
+@option("--all every", "Also rows that have not changed since they were verified.", is_flag=True)
 @count(
     "--drawn",
     "So many unchanged rows, drawn at random, too; fewer where their proofs took over 10 minutes.",
@@ -305,15 +293,15 @@ def verify(where: Where, every: bool, drawn: int) -> None:
 @train_size
 @test_size
 @constant
-def crossload(where: Where, train_size: int | None, test_size: int | None, set_: tuple[str, ...]) -> None:
+def crossload(where: Where, set_: tuple[str, ...], **asked) -> None:
     """Let rows compute with the same weights, and compare.
 
     Rows that train evaluate each other's weights, all by all.
     """
     from rosetta.verify import command
 
-    sizes = {name: size for name, size in {"N_TRAIN": train_size, "N_TEST": test_size}.items() if size is not None}
-    sys.exit(lock.alone("crossload", lambda: command.crossload(where, sizes | constants(set_)), where.results))
+    changed = sizes(asked) | constants(set_)
+    sys.exit(lock.alone("crossload", lambda: command.crossload(where, changed), where.results))
 
 
 measured = where("names task data_dir synthetic out python build gpus")
@@ -321,23 +309,13 @@ measured = where("names task data_dir synthetic out python build gpus")
 
 @app.command()
 @measured
-@option("--threads", metavar="1,2,...", help="Numbers of processors; 1, 2, 4 ... up to all when not given.")
-@option(
-    "--axis",
-    multiple=True,
-    metavar="NAME=VALUE,...",
-    help="Values of a parameter instead of the task's, e.g. BATCHSIZE=16,64.",
-)
+@option("--threads", "Numbers of processors; 1, 2, 4 ... up to all when not given.", "1,2,...")
+@option("--axis", "Values of a parameter instead of the task's, e.g. BATCHSIZE=16,64.", "NAME=VALUE,...", multiple=True)
 @count("--steps", "Steps that are timed at once; 100 or the protocol's when not given.")
 @count("--repeats", "How often: the mean and the spread of so many; 5 or the protocol's when not given.")
-@option("--plot", is_flag=True, help="Draw the picture, too.")
-@option("--protocol", metavar="NAME", help="Repeat a published benchmark; its task's task.toml says its points.")
-@option(
-    "--minutes",
-    type=click.FloatRange(0.1),
-    metavar="N",
-    help="Of a protocol: the cheapest points that fit into so much time.",
-)
+@option("--plot", "Draw the picture, too.", is_flag=True)
+@option("--protocol", "Repeat a published benchmark; its task's task.toml says its points.", "NAME")
+@option("--minutes", "Of a protocol: the cheapest points that fit into so much time.", "N", type=click.FloatRange(0.1))
 def sweep(where: Where, **how) -> None:
     """Time the phases of a training step.
 
@@ -381,9 +359,9 @@ def floor(where: Where, size: int, repeats: int) -> None:
 @click.argument("after", metavar="B")
 @option(
     "--factor",
+    "How many times a figure must change to count: 1.1 when not given; more for single runs.",
+    "NUMBER",
     type=float,
-    metavar="NUMBER",
-    help="How many times a figure must change to count: 1.1 when not given; more for single runs.",
 )
 def compare(before: str, after: str, factor: float | None) -> None:
     """Show differences larger than noise from A to B.
@@ -400,31 +378,32 @@ def compare(before: str, after: str, factor: float | None) -> None:
 
 @app.command()
 @shown
-@option("--pictures", "draw", is_flag=True, help="Draw the pictures of the results anew, too.")
+@option("--pictures draw", "Draw the pictures of the results anew, too.", is_flag=True)
 def report(out: Path | None, draw: bool) -> None:
     """Write the pages of a results folder anew.
 
     Of the committed folder also results.md and the tables in other pages.
     """
-    from rosetta import catalog, records
+    from rosetta import records
+    from rosetta.catalog import load
     from rosetta.measure import protocols, tables
     from rosetta.report import pages
     from rosetta.verify import conformance
 
-    known, results = catalog.load(), shown_folder(out)
+    catalog, results = load(), shown_folder(out)
     files, every = [], [record for _, record in records.read_all(results)]
     if draw:
         with needs_extra("report --pictures"):
             from rosetta.measure import pictures
             from rosetta.report import charts
 
-            files += charts.write(known, results)
-            files += pictures.draw_protocols(known, every, results) + pictures.draw_sweeps(known, every, results)
-    files += [conformance.write_page(known, key, results) for key in known.tasks]
-    files += [*tables.write(known, every, results), protocols.write(known, every, results)]
-    files += pages.write(known, results)  # after those that it links to
+            files += charts.write(catalog, results)
+            files += pictures.draw_protocols(catalog, every, results) + pictures.draw_sweeps(catalog, every, results)
+    files += [conformance.write_page(catalog, key, results) for key in catalog.tasks]
+    files += [*tables.write(catalog, every, results), protocols.write(catalog, every, results)]
+    files += pages.write(catalog, results)  # after those that it links to
     if results == checkout.results:
-        files += pages.write_blocks(known, app)
+        files += pages.write_blocks(catalog, app)
     for file in files:
         print(portable(str(file)))
 
@@ -432,18 +411,14 @@ def report(out: Path | None, draw: bool) -> None:
 @app.command()
 @option(
     "--to",
+    "Where to write it; an earlier site there is replaced.",
+    "DIR",
     type=click.Path(path_type=Path, file_okay=False),
-    metavar="DIR",
     default="site",
-    help="Where to write it; an earlier site there is replaced.",
 )
 @shown
-@option(
-    "--repository", metavar="URL", help="The checkout's home on the web, for links to it; git's origin when not given."
-)
-@option(
-    "--branch", metavar="NAME", help="GitHub's branch that the site is published from: notebooks of it open in Colab."
-)
+@option("--repository", "The checkout's home on the web, for links to it; git's origin when not given.", "URL")
+@option("--branch", "GitHub's branch that the site is published from: notebooks of it open in Colab.", "NAME")
 def site(to: Path, out: Path | None, repository: str | None, branch: str | None) -> None:
     """Write the site, static pages to read frameworks side by side."""
     with needs_extra("site"):
@@ -456,15 +431,11 @@ def site(to: Path, out: Path | None, repository: str | None, branch: str | None)
 @app.command()
 @where("names task synthetic python build")
 @option(
-    "--in",
-    "folder",
-    type=FOLDER,
-    metavar="FOLDER",
-    help="Folder of the copies, lab when not given; . opens the notebooks themselves.",
+    "--in folder", "Folder of the copies, lab when not given; . opens the notebooks themselves.", "FOLDER", type=FOLDER
 )
-@option("--port", type=click.IntRange(1, 65535), metavar="N", help="Where JupyterLab listens; 8888 or the next.")
-@option("--browser/--no-browser", default=True, help="Open a browser.")
-@option("--allow-root", is_flag=True, help="Also as root, as in a container; JupyterLab refuses that otherwise.")
+@option("--port", "Where JupyterLab listens; 8888 or the next.", "N", type=click.IntRange(1, 65535))
+@option("--browser/--no-browser", "Open a browser.", default=True)
+@option("--allow-root", "Also as root, as in a container; JupyterLab refuses that otherwise.", is_flag=True)
 def lab(where: Where, folder: Path | None, port: int | None, browser: bool, allow_root: bool) -> None:
     """Open copies of the notebooks in JupyterLab.
 
@@ -483,12 +454,12 @@ def lab(where: Where, folder: Path | None, port: int | None, browser: bool, allo
 @app.command()
 @click.argument("framework", metavar="FRAMEWORK")
 @where("task")
-@option("--like", metavar="ROW", help="The row whose notebook is copied; the first of the catalog's `compared`.")
+@option("--like", "The row whose notebook is copied; the first of the catalog's `compared`.", "ROW")
 @option(
     "--environment",
-    metavar="NAME",
-    help="The folder below environments/; the framework's name when not given. Share one that exists if the framework "
+    "The folder below environments/; the framework's name when not given. Share one that exists if the framework "
     "computes through a package that is there: a copy of it may take gigabytes.",
+    "NAME",
 )
 def new(framework: str, where: Where, like: str | None, environment: str | None) -> None:
     """Add a framework: its notebook, environment and catalog entry.
@@ -522,8 +493,8 @@ def data() -> None:
 @data.command()
 @click.argument("task", metavar="TASK")
 @click.argument("file", type=FOLDER, metavar="FILE")
-@option("--from", "source", required=True, metavar="NAME", help="Who publishes it.")
-@option("--to", type=FOLDER, metavar="FILE.npz", default="weights.npz", help="Where to write.")
+@option("--from source", "Who publishes it.", "NAME", required=True)
+@option("--to", "Where to write.", "FILE.npz", type=FOLDER, default="weights.npz")
 @where("python build")
 def weights(task: str, file: Path, source: str, to: Path, where: Where) -> None:
     """Make canonical weights, which every notebook of a task takes, from a published FILE."""
@@ -535,9 +506,9 @@ def weights(task: str, file: Path, source: str, to: Path, where: Where) -> None:
 
 @data.command()
 @click.argument("to", type=FOLDER, metavar="DEST")
-@option("--n", type=click.IntRange(1, 10_000), metavar="N", default=2000, help="How many.")
+@option("--n", "How many.", "N", type=click.IntRange(1, 10_000), default=2000)
 @count("--size", "Pixels a side.", default=256)
-@option("--by-class", is_flag=True, help="In a folder for each class.")
+@option("--by-class", "In a folder for each class.", is_flag=True)
 @where("data_dir synthetic")
 def images(to: Path, n: int, size: int, by_class: bool, where: Where) -> None:
     """Write test images of CIFAR-10, enlarged, as JPEG files into DEST, a new or empty folder."""

@@ -12,12 +12,9 @@ from itertools import groupby
 from math import inf, sqrt
 from pathlib import Path
 
-from rich.table import Table
-from rich.text import Text
-
 from rosetta import records
 from rosetta.errors import RosettaError
-from rosetta.figures import Sample
+from rosetta.figures import Cell, Heading, Sample, Table
 from rosetta.files import parse
 from rosetta.kinds import KINDS
 from rosetta.paths import checkout
@@ -31,7 +28,7 @@ ALONE = 3  # a single run has no range: it must change by that many times as muc
 STANDARD_ERRORS = 3  # of a share that a single run has, either way: its range
 LINES = 12  # at the end of a batch; the rest is counted
 WORSE, BETTER, NEW, GONE, OTHER = OUTCOMES = ("worse", "better", "new", "gone", "not comparable")
-COLOURS = {WORSE: "red", BETTER: "green"}
+BADGES = {WORSE: "bad", BETTER: "good"}
 
 
 @dataclass(frozen=True)
@@ -214,10 +211,8 @@ def _print(changes: list[Change], console: Console) -> None:
     """A table for each column in which something changed."""
     for place, in_column in groupby(changes, key=lambda change: change.place):
         console.say(", ".join(place), "bold")
-        table = Table(box=None, pad_edge=False)
-        for heading in ("", "row", "", "before", "after", "why"):
-            table.add_column(heading, overflow="fold")
+        rows = []
         for change in sorted(in_column, key=lambda change: OUTCOMES.index(change.outcome)):
-            cells = (change.row, change.quantity, change.before, change.after, change.why)
-            table.add_row(Text(change.outcome, COLOURS.get(change.outcome, "")), *cells)
-        console.print(table)
+            texts = (change.row, change.quantity, change.before, change.after, change.why)
+            rows.append([Cell(change.outcome, badge=BADGES.get(change.outcome)), *map(Cell, texts)])
+        console.table(Table([*map(Heading, ("", "row", "", "before", "after", "why"))], rows))

@@ -32,8 +32,7 @@ from rosetta.where import results_folder
 
 FOLDER, LOCK = ".batches", "lock"
 SCHEMA = 2
-RENEW_S = 0.5  # the status is not written more often than that,
-COST = 20  # nor for more than that part of the time: that of a very large batch takes long
+RENEW_S = 0.5  # the status is not written more often than that
 STYLES = {"ok": "green", "skipped": "yellow", "waiting": "dim"}
 STYLES |= dict.fromkeys(("failed", "crashed", "timeout", "diverged"), "red")
 EVERY_S = 60.0  # between two plain lines about a run that goes on
@@ -123,23 +122,23 @@ class Status(Strict):
 
 
 class Journal:
-    """Keeps the status of a batch on disk. Its methods may be called by several threads.
+    """Keeps the status of a batch on disk and on the screen. Its methods may be called by several threads.
 
     It holds the batch's lock, by which others see that its runner lives, until it is closed or the process ends. What runners that
     were killed have left in the results folder is removed first.
     """
 
-    def __init__(self, folder: Path, lines: list[Line], slots: int):
+    def __init__(self, folder: Path, lines: list[Line], slots: int, console: Console):
         clean(folder.parent.parent)
         started = datetime.now(UTC).replace(microsecond=0)
         about = {"id": folder.name, "host": socket.gethostname(), "pid": os.getpid(), "started": started}
         self.folder, self.status = folder, Status(**about, slots=slots, lines=lines)
+        self.screen = Screen(self.status, console)
         try:
             self._alive = lock.take(folder / LOCK, wait_s=RENEW_S)  # who watches may be looking at it just now
         except OSError as error:
             raise RosettaError(f"cannot lock batch {folder.name}: {error.strerror or error}") from None
         self._changed, self._closed = threading.Event(), threading.Event()
-        self._pause_s = RENEW_S
         self._write()
         self._writer = threading.Thread(target=self._keep_writing, daemon=True)
         self._writer.start()
@@ -151,11 +150,13 @@ class Journal:
     def progress(self, number: int, progress: Progress) -> None:
         part = f"{progress.what} {progress.done}/{progress.of}" if progress.of else ""
         self._change(number, state=progress.state, note=progress.note, part=part)
+        self.screen.progress(number)
 
     def end(self, number: int, record: Record, task: Task) -> None:
         line = self.status.lines[number]
         line.end(record, task, datetime.now(UTC), line.elapsed_s)
         self._changed.set()
+        self.screen.end(number)
 
     def wait(self, number: int) -> None:
         """The run has lost its place and waits for another."""
@@ -175,18 +176,17 @@ class Journal:
         self._changed.set()
 
     def _keep_writing(self) -> None:
-        while not self._closed.wait(self._pause_s):
+        while not self._closed.wait(RENEW_S):
             if self._changed.is_set():
                 self._changed.clear()
                 self._write()
 
     def _write(self) -> None:
         """On a full disk the file stays as it was."""
-        started, temporary = time.monotonic(), self.folder / "status.tmp"
+        temporary = self.folder / "status.tmp"
         with suppress(OSError):  # also where the folder is gone
             temporary.write_text(self.status.model_dump_json(by_alias=True), encoding="utf-8")
             os.replace(temporary, self.folder / "status.json")
-        self._pause_s = max(RENEW_S, COST * (time.monotonic() - started))
 
 
 def new_folder(results: Path, order: Order) -> Path:
@@ -250,10 +250,6 @@ class Screen:
         line = self.status.lines[number]
         self._say(number, f"{line.state}  {line.error or line.result}")
 
-    def note(self, text: str) -> None:
-        """Say something about the batch as a whole, as a line that stays."""
-        self.console.say(text, "yellow")
-
     def _say(self, number: int, what: str) -> None:
         """Print one plain line, where there is no live table."""
         if self.console.is_terminal:
@@ -300,27 +296,28 @@ def watch(name: str, out: Path | None) -> int:
     Exit code 1 if it ended without all its runs.
     """
     folder, console = find(results_folder(out), name), Console()
-    status = files.load(Status, folder / "status.json")
+
+    def read() -> Status:
+        return files.load(Status, folder / "status.json")
+
+    status = read()
     try:
         if console.is_terminal:
             with Live(table(status, console.height), console=console, auto_refresh=False) as live:
                 while not status.ended and lock.is_held(folder / LOCK):
                     time.sleep(RENEW_S)
-                    status = files.load(Status, folder / "status.json")
+                    status = read()
                     live.update(table(status, console.height), refresh=True)
         else:
             console.print(table(status, len(status.lines) + ROOM))
     except KeyboardInterrupt:
         return 0
     alive = lock.is_held(folder / LOCK)
-    status = files.load(
-        Status, folder / "status.json"
-    )  # afterwards: a runner that has gone since has written it to the end
+    status = read()  # afterwards: a runner that has gone since has written it to the end
     missing = len(status.lines) - status.done
     if not missing or not status.ended and alive:
         return 0
-    where = f" --out {out}" if out else ""
     reason = "was interrupted" if status.ended else "has lost its runner"
-    text = f"batch {status.id} {reason}, {missing} runs are missing; go on with: run_all.py resume {status.id}{where}"
-    console.say(text, "red")
+    again = f"run_all.py resume {status.id}{f' --out {out}' if out else ''}"
+    console.say(f"batch {status.id} {reason}, {missing} runs are missing; go on with: {again}", "red")
     return 1

@@ -6,7 +6,7 @@ import signal
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 
@@ -49,11 +49,9 @@ def alone(
             signal.signal(number, signal.SIG_IGN if asked else handler)
 
 
-@contextmanager
-def only_runner(what: str) -> Iterator[None]:
+def only_runner(what: str) -> AbstractContextManager[None]:
     """Hold the checkout while the context lasts. Raises RosettaError where another runner has it."""
-    with _held(checkout.root if os.access(checkout.root, os.W_OK) else _users_folder(), what, "this checkout"):
-        yield
+    return _held(checkout.root if os.access(checkout.root, os.W_OK) else _users_folder(), what, "this checkout")
 
 
 @contextmanager

@@ -118,8 +118,8 @@ def make(
         overrides = checked(overrides, task)
         first = overrides.get("SEED", constants["SEED"])
         changed = {name: value for name, value in overrides.items() if name != "SEED"} | (slot or {})
-        given = [name for name in (*task.paths, *task.switches) if name in overrides]
-        refused = notebook.refusal(row.notebook, task.kind, given) or _no_such_network(row, task, overrides, catalog)
+        optional = [name for name in (*task.paths, *task.switches) if name in overrides]
+        refused = notebook.refusal(row.notebook, task.kind, optional) or _no_such_network(row, task, overrides, catalog)
         for repeat in range(seeds):
             seed = first + repeat
             chosen = task.presets[used] | overrides | ({"SEED": seed} if repeat else {})
@@ -187,19 +187,19 @@ def soonest_first(
     for record in earlier:
         if record.status == "ok" and record.metrics.wall_s:
             seconds.setdefault(_row_and_column(record.full_name, record), []).append(record.metrics.wall_s)
-    took = {place: median(several) for place, several in seconds.items()}
+    took = {row_and_column: median(several) for row_and_column, several in seconds.items()}
     estimated, soonest = [], dict[tuple[str, str], float]()
     for plan in plans:
         took_s = None if plan.refused else took.get(_row_and_column(plan.row.full_name, plan))
         estimate = took_s or plan.estimate_s()
         estimated.append((plan, estimate))
-        place = plan.row.task, plan.row.environment
-        soonest[place] = min(soonest.get(place, inf), installed_s(plan) + estimate)
+        group = plan.row.task, plan.row.environment
+        soonest[group] = min(soonest.get(group, inf), installed_s(plan) + estimate)
 
     def order(pair: tuple[Plan, float]) -> tuple:
         row = pair[0].row
-        place = soonest[row.task, row.environment], row.environment
-        return pair[0].repeat, tasks.index(row.task), pair[0].note is not None, *place, pair[1]
+        environment = soonest[row.task, row.environment], row.environment
+        return pair[0].repeat, tasks.index(row.task), pair[0].note is not None, *environment, pair[1]
 
     return [(plan.limited(estimate), estimate) for plan, estimate in sorted(estimated, key=order)]
 
@@ -207,7 +207,3 @@ def soonest_first(
 def _row_and_column(row: str, of: Plan | Record) -> tuple[str, str]:
     """Whatever the data: only the record of a run says that its task made its own."""
     return row, column(of.preset, of.changed, synthetic=False)
-
-
-def default_preset(gpu: bool) -> str:
-    return "full" if gpu else "quick"

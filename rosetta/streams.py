@@ -5,7 +5,6 @@ import os
 import re
 import select
 import sys
-from functools import partial
 from typing import TextIO
 
 # A whole control sequence (ECMA-48): a string up to its end (titles, links), CSI (colours, the cursor), or another escape
@@ -19,9 +18,10 @@ CONTROLS = [
     *range(0x7F, 0xA0),
     *range(0x202A, 0x202F),
     *range(0x2066, 0x206A),
-]  # C0, C1, text turned around
-HARMLESS = {ord(character): character for character in "\n\t"}
-NO_CONTROLS = dict.fromkeys(CONTROLS) | HARMLESS  # as ``str.translate`` takes it
+]  # C0, C1, directions of text
+NO_CONTROLS = dict.fromkeys(CONTROLS) | {
+    ord(harmless): harmless for harmless in "\n\t"
+}  # as ``str.translate`` takes it
 
 styled: TextIO | None = None  # standard output as it is, for a Console
 
@@ -35,12 +35,13 @@ def printable(text: str) -> str:
 class _Lasting(io.FileIO):
     """A file descriptor whose reader may leave, and whose disk may be full: what cannot be written is dropped.
 
-    Each write is tried, for a full disk may have room again later. on_error: takes the first error.
+    Each write is tried, for a full disk may have room again later. errors: where the first error is told. Not in ``sys.stderr``,
+    which a live table takes for itself: it would write to the output that has just failed.
     """
 
-    def __init__(self, descriptor: int, on_error=lambda error: None):
+    def __init__(self, descriptor: int, errors: TextIO | None = None):
         super().__init__(descriptor, "wb", closefd=False)
-        self._on_error, self._broken = on_error, False
+        self._errors = errors
 
     def write(self, data) -> int:
         try:
@@ -48,9 +49,9 @@ class _Lasting(io.FileIO):
                 select.select([], [self], [])
             return written
         except OSError as error:
-            if not self._broken:
-                self._broken = True
-                self._on_error(error)
+            errors, self._errors = self._errors, None
+            if errors and not isinstance(error, BrokenPipeError):  # a reader such as head has what it wanted
+                print(f"run_all.py: cannot write to standard output ({error.strerror}); the work goes on", file=errors)
             return len(data)
 
 
@@ -78,12 +79,6 @@ def keep_on() -> None:
             os.open(os.devnull, os.O_RDWR)
     encoding = {"encoding": getattr(sys.stdout, "encoding", "utf-8"), "errors": "backslashreplace"}
     direct = encoding | {"line_buffering": True, "write_through": True}  # two texts of one buffer keep their order
-    sys.stderr = errors = _PlainErrors(io.BufferedWriter(_Lasting(2)), **direct)
-    output = io.BufferedWriter(_Lasting(1, partial(_tell, errors)))
+    sys.stderr = _PlainErrors(io.BufferedWriter(_Lasting(2)), **direct)
+    output = io.BufferedWriter(_Lasting(1, sys.stderr))
     sys.stdout, styled = _Plain(output, **direct), io.TextIOWrapper(output, **direct)
-
-
-def _tell(errors: TextIO, error: OSError) -> None:
-    """Not to sys.stderr, which a live table takes for itself: it would write to the output that has just failed."""
-    if not isinstance(error, BrokenPipeError):  # a reader such as head has what it wanted
-        print(f"run_all.py: cannot write to standard output ({error.strerror}); the work goes on", file=errors)

@@ -36,7 +36,7 @@ class Console(console.Console):
         self.print(Text(printable(text), style), soft_wrap=True)
 
     def table(self, of: Table) -> None:
-        """A table without lines; long cells are folded."""
+        """A table without lines; long cells are folded, and badges have a colour."""
         grid = Grid(box=None, pad_edge=False)
         for heading in of.headings:
             grid.add_column(heading.text, overflow="fold")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psutil
 
-START_S = 60
+START_S = 150
 
 
 class DaskCluster:

@@ -10,11 +10,11 @@ import random
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from math import inf
 from pathlib import Path
 from signal import Signals
 
@@ -80,38 +80,41 @@ class Faults:
     def __init__(self, seed: int, folder: Path, disk: Path):
         self.chance, self.folder, self.ballast = random.Random(seed), folder, disk / "ballast"
         self.count, self._due = Counter[str](), time.monotonic()
-        self._undone: dict[threading.Timer, Callable[[], None]] = {}
+        self._lasting: list[tuple[float, Callable[[], None]]] = []  # until when, and what undoes it
 
     def inject(self) -> None:
-        """One fault, if it is due."""
-        if time.monotonic() < self._due:
+        """Undo what has lasted long enough, and inject one fault, if it is due."""
+        now = time.monotonic()
+        self.end(now)
+        if now < self._due:
             return
-        self._due = time.monotonic() + self.chance.expovariate(1 / EVERY_S)
+        self._due = now + self.chance.expovariate(1 / EVERY_S)
         kind, lasts_s = self.chance.choices([*KINDS], [*KINDS.values()])[0], self.chance.uniform(1, 10)
         self.count[kind] += 1
-        if kind == "disk" and not self.ballast.exists():
+        if kind == "disk":
             with suppress(OSError), self.ballast.open("wb", buffering=0) as file:
                 while file.write(bytes(2**16)):
                     pass
-            self._later(lasts_s, lambda: self.ballast.unlink(missing_ok=True))
+            self._lasting.append((now + lasts_s, lambda: self.ballast.unlink(missing_ok=True)))
         elif kind == "stop":
             role, process = self._process()
             if process:
                 process.suspend()
                 if role == "runner" or self.chance.random() < 0.6:  # else for ever: the limit must end the run
-                    self._later(lasts_s, process.resume)
+                    self._lasting.append((now + lasts_s, process.resume))
         else:
             first = self._signal()
             if kind == "two signals":  # but not to runner and child: the next batch alone would end what these leave
                 time.sleep(lasts_s / 100)
                 self._signal(but={"runner": "child", "child": "runner"}.get(first))
 
-    def end(self) -> None:
-        """Undo what lasts."""
-        for timer, undo in list(self._undone.items()):
-            timer.cancel()
-            with suppress(psutil.NoSuchProcess):
-                undo()
+    def end(self, now: float = inf) -> None:
+        """Undo what lasts, as far as its time is over by now."""
+        for until, undo in self._lasting[:]:
+            if until <= now:
+                self._lasting.remove((until, undo))
+                with suppress(psutil.NoSuchProcess):
+                    undo()
 
     def _signal(self, but: str | None = None) -> str:
         """Send one to a process of a role that is not ``but``; returns the role."""
@@ -130,15 +133,6 @@ class Faults:
         of_role = [process for process in below(self.folder) if ROLES[role][0] in command(process)]
         self.count[role] += bool(of_role)
         return role, self.chance.choice(of_role) if of_role else None
-
-    def _later(self, seconds: float, undo: Callable[[], None]) -> None:
-        def work() -> None:
-            with suppress(psutil.NoSuchProcess):
-                undo()
-
-        timer = threading.Timer(seconds, work)
-        self._undone[timer] = undo
-        timer.start()
 
 
 def soak(seed: int, minutes: float, folder: Path, disk: Path) -> list[str]:
@@ -160,14 +154,10 @@ def soak(seed: int, minutes: float, folder: Path, disk: Path) -> list[str]:
             arguments = ["run", "--preset", "smoke", "--synthetic", "--seeds", str(SEEDS), "--jobs", "2"]
             arguments += ["--timeout", str(LIMIT_S), f"--python=all={sys.executable}"]
         with (folder / "runner.log").open("w+b") as log:
-            runner = subprocess.Popen(
-                standin.command(*arguments, "--out", str(out), own_python=False),
-                cwd=standin.root,
-                env=standin.variables(TMPDIR=str(disk / "tmp")),
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-            )
+            started = standin.command(*arguments, "--out", str(out), own_python=False)
+            pipes = {"stdin": subprocess.DEVNULL, "stdout": log, "stderr": subprocess.STDOUT}
+            env = standin.variables(TMPDIR=str(disk / "tmp"))
+            runner = subprocess.Popen(started, cwd=standin.root, env=env, **pipes)
             while runner.poll() is None and (last or time.monotonic() < end):
                 if not last:
                     faults.inject()

@@ -165,6 +165,16 @@ class StandIn:
     ) -> subprocess.CompletedProcess:
         return self.call("run", *names, "--preset", "smoke", "--out", str(self.out), *options, **variables)
 
+    def start(self, *arguments: str, said: str = "starting", before: tuple[str, ...] = ()) -> subprocess.Popen:
+        """A runner of these rows that has just said this. before: a program that starts it, in a process group of its own."""
+        command = self.command("run", *arguments, "--synthetic", "--preset", "smoke", "--out", str(self.out))
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        runner = subprocess.Popen(
+            [*before, *command], cwd=self.root, env=self.variables(), start_new_session=bool(before), **pipes
+        )
+        until(runner, said)
+        return runner
+
     def column(self, preset: str = "smoke-synthetic") -> Path:
         return self.out / "test-machine" / TASK / preset
 
@@ -174,6 +184,16 @@ class StandIn:
     def table(self) -> str:
         """The overview and the task's page."""
         return "".join((self.out / name).read_text() for name in ("results.md", f"{TASK}.md"))
+
+
+def until(runner: subprocess.Popen, text: str) -> str:
+    """What the runner prints up to and with the line that has the text."""
+    said = ""
+    for line in runner.stdout:
+        said += line
+        if text in line:
+            return said
+    raise AssertionError(said + runner.stderr.read())
 
 
 def one_line(text: str) -> str:

@@ -1,20 +1,20 @@
 """What counts as a change beyond noise, and what ``compare`` does about it."""
 
-import re
 import subprocess
 from datetime import UTC, datetime
 from random import Random
 
 import pytest
 
-from rosetta import compare as comparing
 from rosetta import records
-from rosetta.compare import apart, compare
+from rosetta.compare import apart, compare, read, show_batch
 from rosetta.errors import RosettaError
 from rosetta.figures import Sample
 from rosetta.kinds import KINDS
+from rosetta.paths import checkout
 from rosetta.records import Record
-from tests.standin import TASK, cells, one_line
+from rosetta.terminal import Console
+from tests.standin import TASK, one_line
 from tests.test_report import HERE, make, seeds
 
 LATER = datetime(2026, 11, 25, tzinfo=UTC)
@@ -31,12 +31,6 @@ def times(*values: float, **more) -> list[Record]:
 
 def accuracies(*values: float, **more) -> list[Record]:
     return seeds(*values, metric="accuracy", **more)
-
-
-def steady(*epochs: float) -> list[Record]:
-    record = make()
-    record.metrics.epoch_s = [9.0, *epochs]
-    return [record]
 
 
 @pytest.mark.parametrize(
@@ -70,8 +64,10 @@ def test_factor_is_the_users():
 
 
 def test_epochs_after_the_first_are_samples():
-    assert changed(steady(5.0, 5.1, 5.2, 5.3, 5.1), steady(6.0, 6.1, 6.2, 6.3, 6.1))["steady"] == "worse"
-    assert changed(steady(5.0), steady(6.0)) == {}, "one epoch each"
+    before, after = make(), make()
+    for epochs, expected in (([5.0, 5.1, 5.2, 5.3, 5.1], {"steady": "worse"}), ([5.0], {})):
+        before.metrics.epoch_s, after.metrics.epoch_s = [9.0, *epochs], [9.0, *(epoch + 1 for epoch in epochs)]
+        assert changed([before], [after]) == expected
 
 
 @pytest.mark.parametrize(
@@ -88,11 +84,8 @@ def test_epochs_after_the_first_are_samples():
 )
 def test_accuracy_by_its_error(before, after, expected):
     assert changed(accuracies(*before), accuracies(*after)).get("accuracy") == expected
-
-
-def test_accuracy_of_single_runs_on_few_images_is_noise():
-    few = make().params | {"N_TEST": 100}
-    assert changed(accuracies(0.77, params=few), accuracies(0.65, params=few)) == {}
+    few = {"params": make().params | {"N_TEST": 100}}
+    assert changed(accuracies(0.77, **few), accuracies(0.65, **few)) == {}, "single runs on few images"
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
@@ -101,16 +94,12 @@ def test_each_kind_is_compared_by_what_should_be_less_or_more(kind):
     for quantity in kind.quantities:
         if quantity.better is None or quantity.share_of or quantity.every:
             continue
-        field = next(name for name in kind.metrics.model_fields if of(kind, quantity, name) is not None)
+        lists = {name for name, field in kind.metrics.model_fields.items() if "list" in str(field.annotation)}
+        single = (name for name in kind.metrics.model_fields if name not in lists)
+        field = next(name for name in single if quantity.of(kind.metrics(**{name: 1})) is not None)
         low, high = (make(kind=kind.name, metrics=kind.metrics(**{field: value})) for value in (10**9, 10**10))
         expected = ("worse", "better") if quantity.better == "less" else ("better", "worse")
         assert (changed([low], [high])[quantity.heading], changed([high], [low])[quantity.heading]) == expected
-
-
-def of(kind, quantity, field: str) -> float | None:
-    """The quantity of metrics that have this field alone."""
-    single = "list" not in str(kind.metrics.model_fields[field].annotation)
-    return quantity.of(kind.metrics(**{field: 1})) if single else None
 
 
 def test_the_line_says_how_sure_it_is():
@@ -124,12 +113,8 @@ def test_the_line_says_how_sure_it_is():
 
 def test_rows_that_come_go_break_and_are_mended():
     failed = make("flax", status="failed", error="out of memory")
-    found = compare([make(), make("flax")], [make("chainer"), make("flax"), failed])
-    assert [(one.row, one.outcome) for one in found.changes] == [
-        ("chainer", "new"),
-        ("flax", "worse"),
-        ("pytorch", "gone"),
-    ]
+    changes = compare([make(), make("flax")], [make("chainer"), make("flax"), failed]).changes
+    assert {one.row: one.outcome for one in changes} == {"chainer": "new", "flax": "worse", "pytorch": "gone"}
     assert changed([failed], [make("flax")]) == {"status": "better"}
     assert changed([failed], [failed]) == {}
     skipped = make(status="skipped", error="needs clang")
@@ -139,31 +124,25 @@ def test_rows_that_come_go_break_and_are_mended():
 def test_only_the_same_machine_preset_and_data_are_compared():
     there = HERE.model_copy(update={"name": "there"})
     for other in ({"machine": there}, {"preset": "full"}, {"synthetic": True}):
-        found = compare(times(10), times(99, **other))
-        assert found.rows == 0 and {one.outcome for one in found.changes} == {"new", "gone"}
-
-
-def test_other_conditions_are_no_change():
-    (change,) = compare(times(10), [make(params={"EPOCHS": 3, "BATCHSIZE": 64}, threads=1)]).changes
-    assert (change.outcome, change.why) == ("not comparable", "EPOCHS 2 and 3, threads None and 1")
+        compared = compare(times(10), times(99, **other))
+        assert compared.rows == 0 and {one.outcome for one in compared.changes} == {"new", "gone"}
 
 
 def test_smoke_runs_are_not_timed():
     assert changed(times(10, preset="smoke"), times(99, preset="smoke")) == {}
     assert changed(accuracies(0.9, preset="smoke"), accuracies(0.1, preset="smoke")) == {"accuracy": "worse"}
+    assert compare([make(preset="sweep")], []).changes == [], "nor are measurements compared"
 
 
-def test_a_switch_that_is_not_there_is_off():
+def test_other_conditions_are_no_change_and_a_switch_that_is_not_there_is_off():
+    (change,) = compare(times(10), [make(params={"EPOCHS": 3, "BATCHSIZE": 64}, threads=1)]).changes
+    assert (change.outcome, change.why) == ("not comparable", "EPOCHS 2 and 3, threads None and 1")
     before = make()
     after = make(params=before.params | {"TEST_EACH_EPOCH": True, "NEW_SIZE": 3})
     (change,) = compare([before], [after]).changes
     assert (change.outcome, change.why) == ("not comparable", "TEST_EACH_EPOCH False and True")
     after.params["TEST_EACH_EPOCH"] = False
     assert compare([before], [after]).rows == 1
-
-
-def test_measurements_are_not_compared():
-    assert compare([make(preset="sweep")], []).changes == []
 
 
 def test_the_newest_experiment_of_each_side_counts():
@@ -180,40 +159,31 @@ def test_noise_seldom_counts():
         assert sum(apart(*pair, 1.1) is not None for pair in pairs) <= 600 * 0.1, n
 
 
-def write(folder, *given: Record):
-    for record in given:
-        records.write(record, folder)
-    return folder
-
-
-def test_folders_and_exit_codes(inside, tmp_path):
-    before, same = write(tmp_path / "before", *times(10)), write(tmp_path / "same", *times(10.5))
-    slow = write(tmp_path / "slow", *times(20))
-    call = lambda *arguments: inside.call("compare", *map(str, arguments), own_python=False)  # noqa: E731
-    done = call(before, same)
-    assert done.returncode == 0 and "nothing changed beyond noise; 1 rows compared" in done.stdout
-    done = call(before, slow)
-    assert done.returncode == 1, done.stderr
-    assert "worse  pytorch  train  10.0 s  20.0 s  2.00 times; n = 1: more than 1.30 times" in done.stdout
-    assert "1 worse; 1 rows compared" in done.stdout
-    done = call(slow, before)
-    assert done.returncode == 0 and "1 better" in done.stdout
-    assert call(before, slow, "--factor", "2").returncode == 0
+def test_folders_and_exit_codes(inside):
+    for name, seconds in (("before", 10), ("same", 10.5), ("slow", 20)):
+        records.write(*times(seconds), inside.root / name)
+    for arguments, code, said in (
+        ("before same", 0, "nothing changed beyond noise; 1 rows compared"),
+        ("before slow", 1, "worse  pytorch  train  10.0 s  20.0 s  2.00 times; n = 1: more than 1.30 times"),
+        ("before slow", 1, "1 worse; 1 rows compared"),
+        ("slow before", 0, "1 better; 1 rows compared"),
+        ("before slow --factor 2", 0, "nothing changed"),
+    ):
+        done = inside.call("compare", *arguments.split(), own_python=False)
+        assert done.returncode == code and said in done.stdout, done.stdout + done.stderr
 
 
 def test_revision_is_read_as_it_was(tmp_path, monkeypatch, record):
+    monkeypatch.setattr(checkout, "root", tmp_path)
     git = ["git", "-C", str(tmp_path), "-c", "user.name=x", "-c", "user.email=x@example.org"]
-    for name, path in (("ROOT", tmp_path), ("RESULTS", tmp_path / "results"), ("GIT", git)):
-        monkeypatch.setattr(comparing, name, path)
-    file = records.write(record, tmp_path / "results")
+    file = records.write(record, checkout.results)
     for command in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "x"], ["tag", "first"]):
         subprocess.run([*git, *command], check=True)
     file.unlink()
-    title, read = comparing.read("first")
     commit = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout
-    assert title == f"first ({commit[:7]})" and read == [record]
+    assert read("first") == (f"first ({commit[:7]})", [record])
     with pytest.raises(RosettaError, match="second is neither a folder nor a git revision"):
-        comparing.read("second")
+        read("second")
 
 
 @pytest.mark.parametrize(
@@ -228,8 +198,8 @@ def test_revision_is_read_as_it_was(tmp_path, monkeypatch, record):
 )
 def test_bad_input_is_one_line(inside, arguments, message):
     (inside.root / "empty").mkdir()
-    write(inside.root / "good", make())
-    write(inside.root / "other", make("flax"))
+    records.write(make(), inside.root / "good")
+    records.write(make("flax"), inside.root / "other")
     broken = inside.root / "broken" / "here" / TASK / "quick"
     broken.mkdir(parents=True)
     (broken / "pytorch.json").write_text("{")
@@ -237,20 +207,13 @@ def test_bad_input_is_one_line(inside, arguments, message):
     assert done.returncode == 2 and message in one_line(done.stderr)
 
 
-@pytest.mark.long
-def test_a_batch_tells_what_changed_since_the_earlier_records(standin):
-    def run(seconds: float) -> list[str]:
-        """The lines after the sum of a batch whose epochs take so long."""
-        standin.notebook("good", [(role, code.replace("0.05", str(seconds))) for role, code in cells("good")])
-        done = standin.call("run", "good", "--preset", "quick", "--synthetic", "--out", str(standin.out))
-        assert done.returncode == 0, "a slower run is no failed run"
-        lines = done.stdout.splitlines()
-        return lines[next(number for number, line in enumerate(lines) if "1 of 1 runs ok" in line) + 1 :]
-
-    assert run(0.5) == [], "there is nothing to compare with"
-    again = run(0.5)
-    assert "beyond noise since the earlier records of this machine" in again[0]
-    assert not any("train" in line for line in again)
-    slow = run(2)
-    assert slow[0] == "changed beyond noise since the earlier records of this machine:"
-    assert any(re.match(r"worse  good  train +1\.0 s +4\.0 s  ", line) for line in slow)
+def test_a_batch_tells_what_changed_since_the_earlier_records(capsys):
+    """But for what ``test_known_batch`` shows: records of the same batch are no earlier ones."""
+    for before, after, said in (
+        ([], times(10), []),
+        (times(10), times(10.5), ["nothing changed beyond noise since the earlier records of this machine (1 rows"]),
+        (times(10), times(20), ["changed beyond noise since the", "here, cifar10_cnn, quick", "worse  pytorch  train"]),
+    ):
+        show_batch(compare(before, after), Console())
+        lines = [line for line in capsys.readouterr().out.splitlines() if " row " not in line]
+        assert len(lines) == len(said) and all(map(str.startswith, lines, said)), lines

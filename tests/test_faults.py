@@ -15,10 +15,12 @@ from uv import find_uv_bin
 
 from tests.fault_table import fault, seen, titles
 from tests.standin import ROOT, TASK, StandIn
+from tests.test_cluster import gone
 from tests.test_run import processes_below
 
 pytestmark = pytest.mark.timeout(300)
 
+PARAMETERS = ("parameters", "EPOCHS, N_TRAIN, N_TEST = 1, 640, 100")
 RECORD = "a record (`{}`), the executed notebook and the log"
 # Faults of a notebook's cell: row of the stand-in -> title, how it is injected, the status that it ends with
 CELLS = {
@@ -97,20 +99,10 @@ def test_ends_at_start(standin, tmp_path):
     return the_line(done.stdout, "good: failed: "), kept_of(standin, "good", "failed")
 
 
-def until(standin: StandIn, text: str, *rows: str, before: tuple[str, ...] = ()) -> subprocess.Popen:
-    """A runner of these rows that has just said this. before: a program that starts it, in a process group of its own."""
-    command = standin.command("run", *rows, "--synthetic", "--preset", "smoke", "--out", str(standin.out))
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    pipes |= {"start_new_session": bool(before)}
-    runner = subprocess.Popen([*before, *command], cwd=standin.root, env=standin.variables(), **pipes)
-    assert any(text in line for line in runner.stdout)
-    return runner
-
-
 @pytest.mark.long
 @fault("the run's own process is killed", "SIGKILL to the process between runner and kernel")
-def test_child_killed(standin, tmp_path):
-    runner = until(standin, "starting", "good[slow]")
+def test_child_killed(standin):
+    runner = standin.start("good[slow]")
     while not list(standin.out.glob(".batches/*/rosetta-*/executed.ipynb")):
         time.sleep(0.1)
     (child,) = psutil.Process(runner.pid).children()
@@ -125,22 +117,14 @@ def test_child_killed(standin, tmp_path):
 def test_disk_full(standin, tmp_path, missing):
     if not _can_mount():
         missing("a small file system cannot be mounted here (unshare -rm, tmpfs)")
-    standin.notebook(
-        "raises", [("parameters", "EPOCHS, N_TRAIN, N_TEST = 1, 640, 100"), ("train", "print('x' * 1_000_000)")]
-    )
+    standin.notebook("raises", [PARAMETERS, ("train", "print('x' * 1_000_000)")])
     standin.catalog(standin.entry("raises") + standin.entry("good"))
     copy = tmp_path / "copy"
     command = standin.command("run", "raises", "good", "--synthetic", "--preset", "smoke", "--out", str(standin.out))
     standin.out.mkdir()
     script = 'mount -t tmpfs -o size=600k tmpfs "$0" || exit 99; out=$0; copy=$1; shift; "$@"; code=$?; cp -r "$out" "$copy"; exit $code'
-    done = subprocess.run(
-        ["unshare", "-rm", "bash", "-c", script, str(standin.out), str(copy), *command],
-        cwd=standin.root,
-        env=standin.variables(),
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+    mounted = ["unshare", "-rm", "bash", "-c", script, str(standin.out), str(copy), *command]
+    done = subprocess.run(mounted, cwd=standin.root, env=standin.variables(), capture_output=True, text=True)
     assert done.returncode == 1, done.stdout + done.stderr
     assert "good: ok" in done.stdout
     column = copy / "test-machine" / TASK / "smoke-synthetic"
@@ -148,11 +132,8 @@ def test_disk_full(standin, tmp_path, missing):
     record = json.loads((column / "raises.failed.json").read_text())
     assert record["status"] == "failed" and "No space left" in record["error"]
     assert record["notebook"]["executed"] is None
-    said = the_line(done.stdout, "raises: failed: ")
-    return (
-        f"{said}; {the_line(done.stdout, 'could be kept')}",
-        "the record, in the room of the run's own files; other runs go on",
-    )
+    said = f"{the_line(done.stdout, 'raises: failed: ')}; {the_line(done.stdout, 'could be kept')}"
+    return said, "the record, in the room of the run's own files; other runs go on"
 
 
 @pytest.mark.long
@@ -163,13 +144,7 @@ def test_unplugged(standin, tmp_path):
         f"import sys; sys.path.append({str(ROOT)!r})\n"
         f"from tests.fake_nvml import play_two_gpus; play_two_gpus(lost={str(lost)!r})\n"
     )
-    standin.notebook(
-        "raises",
-        [
-            ("parameters", "EPOCHS, N_TRAIN, N_TEST = 1, 640, 100"),
-            ("train", f"open({str(lost)!r}, 'w'); raise OSError('no device')"),
-        ],
-    )
+    standin.notebook("raises", [PARAMETERS, ("train", f"open({str(lost)!r}, 'w'); raise OSError('no device')")])
     standin.catalog("".join(standin.entry(name) for name in ("raises", "good", "diverges")))
     variables = {"PYTHONPATH": str(tmp_path), "CUDA_VISIBLE_DEVICES": "0,1"}
     done = standin.run(options=("--synthetic",), **variables)
@@ -180,41 +155,36 @@ def test_unplugged(standin, tmp_path):
     assert record["machine"]["gpus"][0]["name"] == "Tesla V100"
     again = standin.run("good", options=("--synthetic", "--gpus", "0"), **variables)
     assert again.returncode == 2
-    return (
-        f"{said}; afterwards: {again.stderr.strip()}",
-        f"{RECORD.format('failed')}; the other GPU takes the rest",
-    )
+    kept = f"{RECORD.format('failed')}; the other GPU takes the rest"
+    return f"{said}; afterwards: {again.stderr.strip()}", kept
+
+
+def interrupted(standin: StandIn, runner: subprocess.Popen) -> tuple[str, str]:
+    """Checks that a runner of ``good[*]`` has ended as after Ctrl-C; returns what it said, and what is kept."""
+    _, errors = runner.communicate(timeout=30)
+    assert runner.returncode == 130 and not processes_below(standin)
+    assert standin.record("good")["status"] == "ok" and not list(standin.column().glob("good-slow*"))
+    return errors, "all finished runs; the run in flight leaves nothing"
 
 
 @pytest.mark.long
 @fault("Ctrl-C, or SIGTERM of a scheduler", "SIGINT to the runner in the middle of a run")
-def test_interrupt(standin, tmp_path):
-    runner = until(standin, "good[slow]: starting", "good[*]")
+def test_interrupt(standin):
+    runner = standin.start("good[*]", said="good[slow]: starting")
     runner.send_signal(signal.SIGINT)
-    _, errors = runner.communicate(timeout=30)
-    assert runner.returncode == 130 and standin.record("good")["status"] == "ok"
-    assert not (standin.column() / "good-slow.failed.json").exists() and not processes_below(standin)
-    return errors, "all finished runs; the run in flight leaves nothing"
+    return interrupted(standin, runner)
 
 
 @pytest.mark.parametrize("pause_s", [0, 0.02, 0.1, 0.4])
-@pytest.mark.parametrize("first, then", [("SIGTERM", "SIGTERM"), ("SIGINT", "SIGINT")])
-def test_several_signals_stop_once(standin, first, then, pause_s):
-    runner = until(standin, "good[slow]: starting", "good[*]")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@fault("several signals close together", "SIGTERM, or SIGINT, three times, 0 to 0.4 s apart")
+def test_several_signals_stop_once(standin, number, pause_s):
+    runner = standin.start("good[*]", said="good[slow]: starting")
     time.sleep(0.5)
-    for name in (first, then, then):
-        runner.send_signal(getattr(signal, name))
+    for _ in range(3):
+        runner.send_signal(number)
         time.sleep(pause_s)
-    _, errors = runner.communicate(timeout=30)
-    assert runner.returncode == 130 and "Traceback" not in errors and "interrupted" in errors
-    assert not processes_below(standin) and standin.record("good")["status"] == "ok"
-    assert not list(standin.column().glob("good-slow*"))
-    seen(
-        "several signals close together",
-        "SIGTERM, or SIGINT, three times, 0 to 0.4 s apart",
-        errors,
-        "all finished runs; the run in flight leaves nothing",
-    )
+    return interrupted(standin, runner)
 
 
 @fault(
@@ -222,25 +192,20 @@ def test_several_signals_stop_once(standin, first, then, pause_s):
     "SIGTERM to all processes of `uv run run_all.py run`, as `timeout` and Slurm do; uv hands on its own",
 )
 def test_signal_to_uv_and_all_that_it_has_started(standin):
-    runner = until(standin, "good[slow]: starting", "good[*]", before=(find_uv_bin(), "run", "--no-project"))
+    uv = (find_uv_bin(), "run", "--no-project")
+    runner = standin.start("good[*]", said="good[slow]: starting", before=uv)
     os.killpg(runner.pid, signal.SIGTERM)
-    _, errors = runner.communicate(timeout=30)
-    assert runner.returncode == 130 and standin.record("good")["status"] == "ok"
-    assert not processes_below(standin) and not list(standin.column().glob("good-slow*"))
-    return errors, "all finished runs; the run in flight leaves nothing"
+    return interrupted(standin, runner)
 
 
 @pytest.mark.long
 @fault("the runner is killed", "SIGKILL to the runner in the middle of a run, then `run_all.py resume`")
-def test_runner_killed(standin, tmp_path):
-    runner = until(standin, "good[slow]: starting", "good[*]")
+def test_runner_killed(standin):
+    runner = standin.start("good[*]", said="good[slow]: starting")
     time.sleep(1)
     runner.kill()
     runner.wait()
-    deadline = time.monotonic() + 20
-    while processes_below(standin) and time.monotonic() < deadline:
-        time.sleep(0.2)
-    assert not processes_below(standin)
+    assert gone(standin)
     first = standin.record("good")
     standin.catalog(standin.entry("good") + "[frameworks.good.variants.slow]\nparameters = { SECONDS = 0.1 }\n")
     done = standin.call("resume", "--out", str(standin.out), own_python=False)
@@ -256,7 +221,7 @@ def test_runner_killed(standin, tmp_path):
 )
 def test_everything_killed(standin, tmp_path):
     """The run's process is stopped first, so that it sees nothing of the runner's end."""
-    runner = until(standin, "hangs: starting", "good", "hangs")
+    runner = standin.start("good", "hangs", said="hangs: starting")
     while not any(process.name() == "sleep" for process in processes_below(standin)):
         time.sleep(0.1)
     (child,) = psutil.Process(runner.pid).children()
@@ -273,7 +238,7 @@ def test_everything_killed(standin, tmp_path):
 @pytest.mark.long
 @fault("a second runner is started", "`run_all.py run` twice on one checkout")
 def test_second_runner(standin, tmp_path):
-    first = until(standin, "starting", "good[slow]")
+    first = standin.start("good[slow]")
     second = standin.run("good")
     first.terminate()
     first.communicate()
@@ -289,9 +254,8 @@ def test_no_framework(standin, tmp_path):
     assert standin.run().returncode == 0 and "no_such_framework" in standin.table()
     done = standin.run("good")
     assert done.returncode == 1 and standin.record("good.failed")["status"] == "skipped"
-    return the_line(
-        done.stdout, "good: skipped: "
-    ), "the record (`skipped`); exit code 1 only if the row was asked for by name"
+    kept = "the record (`skipped`); exit code 1 only if the row was asked for by name"
+    return the_line(done.stdout, "good: skipped: "), kept
 
 
 @pytest.mark.long
@@ -335,6 +299,5 @@ def test_every_fault_of_the_page_is_told_by_a_test():
 def _can_mount() -> bool:
     if shutil.which("unshare") is None:
         return False
-    return (
-        subprocess.run(["unshare", "-rm", "mount", "-t", "tmpfs", "tmpfs", "/tmp"], capture_output=True).returncode == 0
-    )
+    mount = ["unshare", "-rm", "mount", "-t", "tmpfs", "tmpfs", "/tmp"]
+    return subprocess.run(mount, capture_output=True).returncode == 0

@@ -22,6 +22,9 @@ mkdir -p "$3/.venv/bin"
 printf '#!/bin/sh\\necho "$@"; echo "started $ROSETTA_STARTED"\\n' >"$3/.venv/bin/python"
 chmod +x "$3/.venv/bin/python"
 """
+FAILING = """#!/bin/sh
+[ "$1" = --version ] || { echo "  × No solution found"; echo "error: no Python"; echo " ╰─▶ here"; exit 2; }
+"""
 
 
 @pytest.fixture(scope="module")
@@ -64,19 +67,13 @@ def test_it_is_written_for_old_pythons_and_pins_uv_as_the_project_does():
 
 
 def test_uv_of_the_machine_makes_the_environment_and_what_the_shell_adds_stays_out(door):
-    variables = {
-        "PYTHONPATH": "/nowhere",
-        "VIRTUAL_ENV": "/none",
-        "CONDA_PREFIX": "/conda",
-        "REQUESTS_CA_BUNDLE": "/our.pem",
-    }
-    done = door("list", "--task", "a b", uv=UV, **variables)
+    variables = {"VIRTUAL_ENV": "/none", "CONDA_PREFIX": "/conda", "REQUESTS_CA_BUNDLE": "/our.pem"}
+    done = door("list", "--task", "a b", uv=UV, PYTHONPATH="/nowhere", **variables)
     assert done.returncode == 0 and done.stderr == "installing the runner's packages into .venv\n"
     assert done.stdout == f"{door.checkout}/run_all.py list --task a b\nstarted 1\n"
     called = (door.home / "called").read_text()
-    assert (
-        called.startswith(f"sync --project {door.checkout} --inexact --no-dev --extra site ") and "--python" in called
-    )
+    assert called.startswith(f"sync --project {door.checkout} --inexact --no-dev --extra site ")
+    assert "--python" in called
     environment = (door.home / "environment").read_text()
     assert not re.search("^(PYTHONPATH|VIRTUAL_ENV)=", environment, re.MULTILINE)
     assert "CONDA_PREFIX=/conda" in environment and "SSL_CERT_FILE=/our.pem" in environment
@@ -87,10 +84,8 @@ def test_uv_of_the_machine_makes_the_environment_and_what_the_shell_adds_stays_o
 
 
 def test_certificates_of_the_system_are_taken_where_those_of_uv_do_not_do(door):
-    strict = UV.replace(
-        "echo ", '[ "$UV_SYSTEM_CERTS" ] || { echo "error: invalid peer certificate"; exit 2; }\necho ', 1
-    )
-    done = door("list", uv=strict)
+    refuse = '[ "$UV_SYSTEM_CERTS" ] || { echo "error: invalid peer certificate"; exit 2; }'
+    done = door("list", uv=UV.replace("echo ", f"{refuse}\necho ", 1))
     assert done.returncode == 0 and "started 1" in done.stdout
     assert "UV_SYSTEM_CERTS=1" in (door.home / "environment").read_text()
 
@@ -98,24 +93,15 @@ def test_certificates_of_the_system_are_taken_where_those_of_uv_do_not_do(door):
 @pytest.mark.parametrize(
     "uv, message",
     [
-        (
-            '#!/bin/sh\n[ "$1" = --version ] || { echo "  × No solution found"; echo "error: no Python"; echo " ╰─▶ here"; exit 2; }',
-            "cannot install the runner's packages: connect to the network, and have Python 3.11 or newer (error: no Python here)",
-        ),
+        (FAILING, "cannot install the runner's packages: connect to the network, and have Python 3.11 or newer (error: no Python here)"),
         ("#!/bin/sh\nexit 127", "cannot download uv: connect to the network, or install uv (ERROR: "),
         (None, "cannot download uv: connect to the network, or install uv (ERROR: "),
     ],
     ids=["uv fails", "a shim that leads nowhere", "no uv"],
-)
+)  # fmt: skip
 def test_what_cannot_be_brought_is_one_line(door, uv, message):
-    done = door(
-        "list",
-        uv=uv,
-        PIP_INDEX_URL="http://127.0.0.1:9",
-        PIP_RETRIES="0",
-        PIP_FIND_LINKS="",
-        PIP_CONFIG_FILE=os.devnull,
-    )
+    offline = {"PIP_INDEX_URL": "http://127.0.0.1:9", "PIP_RETRIES": "0", "PIP_FIND_LINKS": ""}
+    done = door("list", uv=uv, PIP_CONFIG_FILE=os.devnull, **offline)
     assert done.returncode == 1 and done.stdout == ""
     assert done.stderr.splitlines()[-1].startswith(f"run_all.py: {message}"), done.stderr
     assert "Traceback" not in done.stderr
@@ -123,15 +109,12 @@ def test_what_cannot_be_brought_is_one_line(door, uv, message):
 
 def test_a_python_that_cannot_make_environments_is_told_what_to_install(door):
     """As Debian's, without python3-venv."""
-    (door.home / "venv.py").write_text(
-        "raise SystemExit('The virtual environment was not created: ensurepip is not available')"
-    )
+    reason = "The virtual environment was not created: ensurepip is not available"
+    (door.home / "venv.py").write_text(f"raise SystemExit({reason!r})")
     done = door("list")
     assert done.returncode == 1 and done.stdout == ""
-    assert done.stderr.splitlines()[-1] == (
-        "run_all.py: cannot make .uv: install python3-venv with the system's package manager, or uv "
-        "(The virtual environment was not created: ensurepip is not available)"
-    )
+    advice = "cannot make .uv: install python3-venv with the system's package manager, or uv"
+    assert done.stderr.splitlines()[-1] == f"run_all.py: {advice} ({reason})"
 
 
 def test_an_error_of_the_runner_is_no_reason_to_install_again(door):

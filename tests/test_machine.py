@@ -3,7 +3,6 @@
 import pynvml
 import pytest
 
-from rosetta import plan
 from rosetta.records import Gpu
 from rosetta.run import machine
 from tests.fake_nvml import FakeGpu, FakeNvml
@@ -60,7 +59,3 @@ def test_a_processor_without_a_number_in_its_name_has_its_model(monkeypatch, nam
     fields = {"model name": name, "cpu family": "25", "model": "17"}
     monkeypatch.setattr(machine, "cpuinfo", fields.__getitem__)
     assert machine.cpu() == expected
-
-
-def test_a_gpu_makes_full_the_default():
-    assert (plan.default_preset(True), plan.default_preset(False)) == ("full", "quick")

@@ -27,17 +27,8 @@ def test_what_is_left_is_seen(tmp_path, record):
     sleeper.kill()
     sleeper.wait()
     held.release()
-    for what in (
-        "process psutil",
-        "/s ",
-        "lock held: ",
-        "lock: ",
-        "rosetta-x",
-        "connection.json",
-        ".tmp",
-        "good.ipynb",
-    ):
-        assert what in seen, seen
+    files = ("rosetta-x", "connection.json", ".tmp", "good.ipynb")
+    assert all(what in seen for what in ("process psutil", "/s ", "lock held: ", "lock: ", *files)), seen
 
 
 @pytest.mark.long
