@@ -24,6 +24,7 @@ from rosetta.run.devices import Slot
 from rosetta.run.environments import events
 from rosetta.run.execute import Run, execute, not_run
 from rosetta.run.kernels import Kernels
+from rosetta.run.others import OtherPrograms
 from rosetta.run.workers import Workers
 from rosetta.tasks import UNTIMED
 from rosetta.terminal import Console
@@ -83,6 +84,8 @@ class Batch:
 
     def __init__(self, asked: Order, out: Path | None, executor: "Local"):
         self.console, self.executor = executor.console, executor
+        self.programs = OtherPrograms()
+        self.programs.sample()
         self.catalog, self.results = catalog.load(), results_folder(out)
         on_gpu = any(slot.on_gpu for slot in executor.slots)
         self.order = order = asked.model_copy(update={"preset": asked.preset or ("full" if on_gpu else "quick")})
@@ -152,11 +155,14 @@ class Batch:
         )
 
     def finished(self, batch: str) -> dict[int, Record]:
-        """The records of a batch's successful runs that would be the same experiment today, by the numbers of their plans."""
+        """The records of a batch's successful runs that would be the same experiment today, by the numbers of their plans.
+
+        A run beside other programs is taken again: its times are no figures.
+        """
         succeeded = {
             (record.full_name, record.seed, record.key): record
             for record in self.earlier
-            if record.batch == batch and record.status == "ok"
+            if record.batch == batch and record.status == "ok" and not (record.disturbed and record.preset != UNTIMED)
         }
         machines = {slot.machine.name: slot.machine for slot in self.executor.slots}
         if self.order.cluster:  # today's workers may be others than those that a cluster had when the batch began
@@ -194,6 +200,8 @@ class Batch:
         """
         self.journal = Journal(folder, self.lines(finished), len(self.executor.slots), self.console)
         missing = [(number, planned) for number, (planned, _) in enumerate(self.plans) if number not in finished]
+        if self.order.preset != UNTIMED and not self.order.cluster and (busy := self.programs.now().disturb):
+            self.console.say(f"this machine is busy: {busy}; times of runs beside them are marked", "yellow")
         try:
             with self.journal.screen.live:
                 done = list(self.executor.each(missing, self))

@@ -87,6 +87,7 @@ def compare(before: Iterable[Record], after: Iterable[Record], factor: float = F
             else:
                 comparison.rows += 1
                 lines += _figures(one, two, factor)
+                lines += [(OTHER, "times", "", "", why) for why in {run.disturbed for run in one + two} - {None}]
         comparison.changes += [Change(*key, *line) for line in lines]
     return comparison
 

@@ -77,6 +77,7 @@ class Line(Strict):
     started: AwareDatetime | None = None
     ended: AwareDatetime | None = None
     took_s: Seconds | None = None  # once it has ended
+    disturbed: str | None = None  # why its times are no figures
     part: str = ""  # how far it is: "epoch 3/10"
     note: str = ""  # what it says on the way: "loss 1.2345", or what is being installed
     result: str = ""  # its main figure
@@ -96,6 +97,7 @@ class Line(Strict):
         self.state, self.error, self.note = record.status, record.error, ""
         self.result = verdict.text if verdict else main.unit.one(main.of(record.metrics))
         self.took_s, self.ended = took_s, ended
+        self.disturbed = record.disturbed
 
 
 class Status(Strict):
@@ -248,7 +250,8 @@ class Screen:
 
     def end(self, number: int) -> None:
         line = self.status.lines[number]
-        self._say(number, f"{line.state}  {line.error or line.result}")
+        disturbed = f"; its times are no figures: {line.disturbed}" if line.disturbed else ""
+        self._say(number, f"{line.state}  {line.error or line.result}{disturbed}")
 
     def _say(self, number: int, what: str) -> None:
         """Print one plain line, where there is no live table."""
@@ -285,7 +288,9 @@ def table(status: Status, height: int) -> Table:
             Text(line.result),
             "" if line.elapsed_s is None else clock(line.elapsed_s),
             "" if line.ended else f"about {clock(line.estimate_s)}",
-            Text(line.error or line.note, "red" if line.error else ""),
+            Text(
+                line.error or line.disturbed or line.note, "red" if line.error else "yellow" if line.disturbed else ""
+            ),
         )
     return grid
 

@@ -185,7 +185,7 @@ def soonest_first(
     """
     seconds: dict[tuple[str, str], list[float]] = {}
     for record in earlier:
-        if record.status == "ok" and record.metrics.wall_s:
+        if record.status == "ok" and record.metrics.wall_s and not record.disturbed:
             seconds.setdefault(_row_and_column(record.full_name, record), []).append(record.metrics.wall_s)
     took = {row_and_column: median(several) for row_and_column, several in seconds.items()}
     estimated, soonest = [], dict[tuple[str, str], float]()

@@ -20,6 +20,7 @@ from rosetta.kinds.kind import Metrics
 from rosetta.paths import portable
 from rosetta.tasks import TOLD, fits
 
+MOST = 0.1  # share of the processors, or of a GPU's time, that other programs may use beside a time that is a figure
 RECORDS = "[!.]*/[!.]*/*/*.json"  # below a results folder: machine, task, preset, row; hidden folders hold batches
 FIELDS = (
     "machine.name",
@@ -129,6 +130,23 @@ class Telemetry(Strict):
     error: str | None = None  # NVML's, from which on there are no more samples
 
 
+class Others(Strict):
+    """What other programs used of the machine while a run was timed, as shares from 0 to 1. None: could not be had."""
+
+    processors: Number | None = None
+    gpu: Number | None = None  # the time in which the busiest of the run's GPUs computed, right before the run
+    programs: list[str] = []  # that used most of the processors, by name
+
+    @property
+    def disturb(self) -> str | None:
+        """Why a time that was taken beside them is no figure, in a few words; None where it is one."""
+        if (self.processors or 0) > MOST:
+            return f"other programs used {self.processors:.0%} of the processors ({', '.join(self.programs)})"
+        if (self.gpu or 0) > MOST:
+            return f"other programs used {self.gpu:.0%} of the GPU's time"
+        return None
+
+
 class Record(Named, Strict):
     """What one run was and what came of it."""
 
@@ -164,6 +182,7 @@ class Record(Named, Strict):
     metrics: SerializeAsAny[Metrics]
     points: list[Point] = []
     telemetry: Telemetry | None = None
+    others: Others | None = None
 
     @field_validator("metrics", mode="before")
     @classmethod
@@ -186,6 +205,11 @@ class Record(Named, Strict):
         """The name of the record's files."""
         seed = "" if self.seed is None else f".seed-{self.seed}"
         return f"{super().stem}{seed}" + (f".{self.session}" if self.session else "")
+
+    @property
+    def disturbed(self) -> str | None:
+        """Why its times are no figures, in a few words; None where they are."""
+        return self.others and self.others.disturb
 
     @property
     def column(self) -> str:

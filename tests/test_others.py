@@ -1,6 +1,7 @@
 """Other programs: what they use of the processors, and what does not count."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -9,7 +10,13 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
+from rosetta import records
+from rosetta.compare import compare
+from rosetta.kinds import KINDS
+from rosetta.kinds.train import TrainMetrics
+from rosetta.records import Others
 from rosetta.run import machine, others
+from tests.test_report import make
 
 US, CHILD, TWO = os.getpid(), 90001, [0, 1]
 BUSY = "import os\nif os.fork(): os._exit(0)\nprint(os.getpid(), flush=True)\nwhile True: pass"
@@ -74,7 +81,7 @@ def test_busiest_programs_are_named(table):
     programs.sample()
     table.tick(10, editor=1, other=5, kernel=4)
     programs.sample()
-    assert programs.busiest() == ["other", "editor"]
+    assert programs.used().programs == ["other", "editor"]
 
 
 def test_short_spike_is_none_over_a_long_run_and_one_in_the_part_that_it_meets(table):
@@ -83,7 +90,7 @@ def test_short_spike_is_none_over_a_long_run_and_one_in_the_part_that_it_meets(t
     for second in range(60):
         table.tick(1, other=1 if second in (30, 31) else 0)
         programs.sample()
-    assert programs.share() < others.MOST < programs.share(30.5, 31.5)
+    assert programs.share() < 0.1 < programs.share(30.5, 31.5)
     assert programs.share(40, 50) == 0
 
 
@@ -97,13 +104,51 @@ def test_process_that_was_there_before_counts_from_now_on(table):
     assert programs.share() == pytest.approx(0.05)
 
 
-def test_program_beside_this_one_is_told_in_a_line(monkeypatch):
-    """A real one, whose parent is gone: nothing that we have started."""
+@pytest.fixture
+def beside(monkeypatch):
+    """A real program on this machine, which is taken to have two processors. Its parent is gone: nothing that we have started."""
     monkeypatch.setattr(machine, "processors", lambda: TWO)
+    monkeypatch.setattr("rosetta.records.MOST", 0.1)
     with subprocess.Popen([sys.executable, "-c", BUSY], stdout=subprocess.PIPE) as started:
         pid = int(started.stdout.readline())
-        try:
-            said = others.look(seconds=2.0)
-        finally:
-            os.kill(pid, signal.SIGKILL)
-    assert said and "python" in said and "of the processors" in said
+        yield
+        os.kill(pid, signal.SIGKILL)
+
+
+def test_program_beside_this_one_is_found_and_named(beside):
+    programs = others.OtherPrograms()
+    programs.sample()
+    assert re.fullmatch(r"other programs used \d+% of the processors \(.*python.*\)", programs.now().disturb)
+
+
+def run_of(train_s=10.0, accuracy=0.5, **used) -> records.Record:
+    metrics = TrainMetrics(train_s=train_s, accuracy=accuracy, wall_s=20.0)
+    return make(metrics=metrics, others=Others(**used))
+
+
+def test_time_beside_other_programs_is_marked_and_no_figure(monkeypatch):
+    monkeypatch.setattr("rosetta.records.MOST", 0.1)
+    accuracy, train = KINDS["train"].main
+    quiet, busy = run_of(processors=0.1), run_of(80.0, processors=0.48, programs=["python3", "cc1plus"])
+    assert train.sample([quiet, busy]).values == (10.0,) and accuracy.sample([quiet, busy]).values == (0.5, 0.5)
+    assert train.cell([busy]) == "80.0 s (busy)" and train.sample([busy]) is None
+    assert busy.disturbed == "other programs used 48% of the processors (python3, cc1plus)"
+    assert run_of(processors=0.0, gpu=0.3).disturbed == "other programs used 30% of the GPU's time"
+    assert run_of().disturbed is None and make().disturbed is None
+
+
+def test_compare_takes_no_time_beside_other_programs(monkeypatch):
+    monkeypatch.setattr("rosetta.records.MOST", 0.1)
+    (change,) = compare([run_of()], [run_of(80.0, processors=0.5, programs=["cc1plus"])]).changes
+    assert (change.outcome, change.why) == ("not comparable", "other programs used 50% of the processors (cc1plus)")
+
+
+def test_run_beside_another_program_says_so_and_resume_takes_it_again(inside, beside, monkeypatch):
+    """The screen, the record, the table."""
+    done = inside.call("run", "good", "--preset", "quick", "--synthetic", "--out", str(inside.out))
+    assert "this machine is busy: other programs used" in done.stdout
+    assert re.search(r"\] good: ok .*; its times are no figures: other programs used", done.stdout)
+    assert inside.record("good", preset="quick-synthetic")["others"]["processors"] > 0.1
+    assert "(busy)" in (inside.out / "results.md").read_text()
+    again = inside.call("resume", "--out", str(inside.out), own_python=False)
+    assert "0 of 1 runs are finished" in again.stdout

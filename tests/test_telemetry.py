@@ -120,3 +120,18 @@ def test_energy_needs_every_gpu_to_tell(monkeypatch, gpus, source):
     assert told.energy_from == source and metrics.peak_gpu_memory == 0
     for figure in (metrics.energy_j, meter.marked_j, told.power_w):
         assert (figure is None) == (source is None)
+
+
+@pytest.mark.parametrize(
+    "used, share",
+    [
+        ([[0.9, 0.4, 0.3, 1.0]], 0.3),  # the first may be of the run before, the last is its own
+        ([[0.0, 0.0, 0.0, 1.0], [0.5, 0.6, 0.5]], 0.5),
+        ([[0.9, 0.9]], None),
+        ([], None),
+    ],
+)
+def test_what_others_computed_on_the_gpus_before_the_run(used, share):
+    meter = RunMeter(1, gpus=())
+    meter.meters = [SimpleNamespace(used=samples) for samples in used]
+    assert meter.busy_before == share

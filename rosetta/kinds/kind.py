@@ -10,6 +10,7 @@ from rosetta.files import Count, Number, Seconds, Strict
 
 BATCH = "BATCHSIZE"  # the constant: examples a step
 FROM_ZOO = {"SOURCE": "zoo"}  # with these a notebook takes the network from its framework's own zoo
+BUSY = "(busy)"  # behind a time that is no figure: other programs computed beside the run
 PASSES = 3  # of a training step: forward, and in backward the gradient of the inputs and that of the weights
 
 
@@ -62,24 +63,28 @@ class Quantity:
     tried: Callable[[Any], bool] | None = None
 
     def sample(self, runs) -> Sample | None:
-        """The values of records of one experiment, one of each."""
-        return Sample.of(self.of(record.metrics) for record in runs)
+        """The values of records of one experiment, one of each; a time that was taken beside other programs is none."""
+        return Sample.of(self.of(record.metrics) for record in self._figures(runs))
 
     def all(self, runs) -> Sample | None:
         """All values of the records."""
         if self.every is None:
             return self.sample(runs)
-        return Sample.of(value for record in runs for value in self.every(record.metrics))
+        return Sample.of(value for record in self._figures(runs) for value in self.every(record.metrics))
+
+    def _figures(self, runs) -> list:
+        return [record for record in runs if not (self.timed and record.disturbed)]
 
     def has_column(self, runs) -> bool:
         """Whether a table of these records shows it."""
-        return self.always or self.sample(runs) is not None or self._tried(runs) > 0
+        return self.always or self.cell(runs) != ""
 
     def cell(self, runs) -> str:
         """What a table says of it: the median, "" where no run has it."""
         sample, tried = self.sample(runs), self._tried(runs)
         if sample is None:
-            return "not reached" if tried else ""
+            disturbed = Sample.of(self.of(record.metrics) for record in runs)
+            return f"{self.unit.one(disturbed.median)} {BUSY}" if disturbed else "not reached" if tried else ""
         return self.unit.all(sample, of=tried or None) if self.spread else self.unit.one(sample.median)
 
     def _tried(self, runs) -> int:

@@ -29,6 +29,7 @@ from rosetta.records import Point, Record
 from rosetta.run import scripts
 from rosetta.run.devices import Slot
 from rosetta.run.machine import describe
+from rosetta.run.others import OtherPrograms
 from rosetta.run.scripts import Script
 from rosetta.where import Where, axes, results_folder
 
@@ -43,7 +44,10 @@ Draw = Callable[[Catalog, list[Record], Path], list[Path]]
 def floor(size: int, repeats: int, out: Path | None) -> int:
     """The speed of NumPy's FP32 product of two square matrices, and what it makes of a step of every task."""
     machine = describe()
-    point = Point(at={"size": size}, values=[matrix_product(size) for _ in range(repeats)], unit="FLOP/s")
+    with OtherPrograms() as programs:
+        point = Point(at={"size": size}, values=[matrix_product(size) for _ in range(repeats)], unit="FLOP/s")
+    if busy := programs.used().disturb:
+        raise RosettaError(f"not measured, because {busy}")
     rows.write_machine("floor", machine, [point], results_folder(out))
     print(f"matrix product: {point.sample.high / 1e9:.0f} GFLOP/s with {machine.cores} processors")
     for key, task in catalog.load().tasks.items():

@@ -204,7 +204,7 @@ def _measure(bench: Measuring, name: str, due: list[Spot], limit_s: float, earli
             continue
         point, done = _point(bench, spot, remaining_s + LATE * limit_s)
         stopped = done.status == "timeout" and time.monotonic() - began > limit_s
-        if not stopped and done.status != "skipped":
+        if not stopped and done.status != "skipped" and not done.disturbed:
             record = kept.setdefault(row.full_name, bench.record(spot.plan, NAME, {NAME: name}))
             if done.versions:
                 record.device, record.versions, record.cuda = done.device, done.versions, done.cuda
@@ -213,13 +213,18 @@ def _measure(bench: Measuring, name: str, due: list[Spot], limit_s: float, earli
             record.points.append(point)
             records.write(record, bench.results)
         said = point.status
-        if point.values:
+        if done.disturbed:
+            failed = True
+            said = f"not kept, because {done.disturbed}"
+        elif point.values:
             ratios[row.full_name] = done.metrics.wall_s / spot.estimate_s
             said = f"{milliseconds(point)} ms"
         elif point.status != OUT_OF_MEMORY:  # which is a result
             failed = True
             said = "stopped: the time that was given is up" if stopped else f"{done.status}: {done.error}"
-        bench.console.say(f"[{number}/{len(due)}] {spot.title}: {said}", "" if point.values else "red")
+        bench.console.say(
+            f"[{number}/{len(due)}] {spot.title}: {said}", "" if point.values and not done.disturbed else "red"
+        )
     for spot in left:
         bench.console.say(f"left out, about {clock(spot.estimate_s)}: {spot.title}")
     return failed

@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import tempfile
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -30,6 +31,7 @@ from rosetta.records import Commit, Machine, Point, Record
 from rosetta.run import devices, kernels, machine, processes, scripts
 from rosetta.run.devices import Slot
 from rosetta.run.execute import blank, commit
+from rosetta.run.others import OtherPrograms
 from rosetta.tasks import UNTIMED
 from rosetta.terminal import Console
 from rosetta.where import Where, numbers
@@ -235,10 +237,16 @@ class Measuring:
             title = self.catalog.label(planned.row)
             try:
                 record = kept.setdefault(planned.row.full_name, self.record(planned, what, changed))
-                for points in work(planned, record):
-                    record.points += points
-                    records.write(record, self.results)
-                    self.console.say(f"{title:<22}{line(points)}")
+                with OtherPrograms(self.slot.processors) as programs:
+                    began = time.monotonic()
+                    for points in work(planned, record):
+                        programs.sample()
+                        if busy := programs.used(began).disturb:
+                            raise RosettaError(f"not kept, because {busy}")
+                        record.points += points
+                        records.write(record, self.results)
+                        self.console.say(f"{title:<22}{line(points)}")
+                        began = time.monotonic()
             except Unavailable as reason:
                 self.console.say(f"{title}: {reason}", "yellow")
                 failed |= bool(self.where.names)

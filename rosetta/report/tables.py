@@ -181,7 +181,8 @@ def _figure(quantity: Quantity, runs: list[Record], task: Task) -> Cell:
     verdict = task.verdict(quantity, runs) if runs else None
     if verdict:
         return Cell(verdict.text, float(verdict.good), target, badge=None if verdict.good else "bad")
-    return Cell(quantity.cell(runs), sample and sample.median, target if sample else None)
+    text = quantity.cell(runs)
+    return Cell(text, sample and sample.median, target if text else None)
 
 
 def _gpu_facts(row: Row, runs: list[Record], task: Task) -> list[Cell]:

@@ -10,10 +10,10 @@ import time
 import traceback
 import uuid
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -28,6 +28,7 @@ from rosetta.plan import Plan
 from rosetta.records import Commit, Dataset, Gpu, Notebook, Point, Record, readable
 from rosetta.run.devices import Slot
 from rosetta.run.kernels import Kernels
+from rosetta.run.others import OtherPrograms
 from rosetta.run.processes import JOB, OUTCOME, Job, Outcome, ending, error_line, kill_tree, sockets, start, write
 from rosetta.run.telemetry import RunMeter
 
@@ -123,11 +124,14 @@ def execute(plan: Plan, slot: Slot, kernels: Kernels, watch: Watcher, folder: Pa
         started, clock = time.monotonic(), time.time() - time.monotonic()
         job = Job(from_root(plan.row.notebook), plan.parameters, str(kernel.python), variables, slot.processors, clock)
         write(job, run.folder / JOB)
-        outcome, meter = run_process(run, plan, slot, watch)
+        with OtherPrograms(slot.processors) as programs:
+            outcome, meter = run_process(run, plan, slot, watch)
         # Collect
         record.metrics.wall_s = round(time.monotonic() - started, 3)
         record.telemetry = meter.fill(record.metrics)
-        wrong, stopped_in = collect(run, plan, meter.marked_j, datetime.fromtimestamp(clock + started, UTC))
+        wrong, stopped_in, timed = collect(run, plan, meter.marked_j, datetime.fromtimestamp(clock + started, UTC))
+        record.others = programs.used(*(moment.timestamp() - clock for moment in timed))
+        record.others.gpu = meter.busy_before
         # Judge
         run.end(*judge(record, plan, outcome, wrong, stopped_in))
         run.record = readable(record)
@@ -267,17 +271,19 @@ class Output(threading.Thread):
             file.write(line)
 
 
-def collect(run: Run, plan: Plan, marked_j: float | None, launched: datetime) -> tuple[str | None, str | None]:
+def collect(
+    run: Run, plan: Plan, marked_j: float | None, launched: datetime
+) -> tuple[str | None, str | None, tuple[datetime, ...]]:
     """Move what the executed notebook holds into the record, and take this machine's paths out of it.
 
     marked_j: joules between the first and the last epoch line. Returns what of it is not as it must be, and the cell in which
-    it stopped; each None where there is nothing to tell.
+    it stopped, each None where there is nothing to tell; and begin and end of the cell that is timed, where one is known.
     """
     record, kind = run.record, plan.kind
     try:
         notebook = ExecutedNotebook(run.executed)
     except (OSError, ValueError, KeyError):  # the child ended before or while it wrote
-        return NO_RECORD, None
+        return NO_RECORD, None, ()
     make_portable(run.executed)
     measured = record.metrics.model_dump(exclude_unset=True, exclude_none=True) | notebook.seconds(kind.timed)
     record.metrics, wrong = kind.metrics.model_validate(measured), None
@@ -295,7 +301,7 @@ def collect(run: Run, plan: Plan, marked_j: float | None, launched: datetime) ->
         except ValidationError as error:
             wrong = f"the notebook's record is not one of kind {kind.name}: {reason(error)}"
     record.metrics.start_s = round((began - launched).total_seconds(), 4) if began else None
-    return wrong, notebook.stopped_in()
+    return wrong, notebook.stopped_in(), notebook.longest(but=kind.timed)
 
 
 def judge(
@@ -364,6 +370,15 @@ class ExecutedNotebook:
         """When the kernel took the first cell."""
         times = [timed.get("start_time") for _, timed, _ in self.cells]
         return min((datetime.fromisoformat(time) for time in times if time), default=None)
+
+    def longest(self, but: Collection[str]) -> tuple[datetime, ...]:
+        """Begin and end of the cell that took longest, but for those of some roles; nothing where no such cell has ended."""
+        ended = [timed for role, timed, _ in self.cells if role not in but and timed.get("duration") is not None]
+        if not ended:
+            return ()
+        cell = max(ended, key=lambda timed: timed["duration"])
+        begin = datetime.fromisoformat(cell["start_time"])
+        return begin, begin + timedelta(seconds=cell["duration"])
 
     def stopped_in(self) -> str | None:
         """The cell that raised, or that never got its reply because the kernel ended: its role, and the line if there is one.

@@ -9,10 +9,11 @@ from contextlib import suppress
 
 import psutil
 
+from rosetta.records import Others
 from rosetta.run import machine
 
-MOST = 0.1  # share of the processors, or of a GPU's time, that others may use: beyond it the machine is busy
 INTERVAL_S = 2.0  # between samples: a look at all processes takes some milliseconds
+LOOK_S = 0.5  # the shortest look that tells something
 KTHREADD = 2  # the parent of the system's own threads, which also work for a run
 ASKED = ["pid", "ppid", "name", "create_time", "cpu_times"]
 
@@ -30,7 +31,7 @@ class OtherPrograms:
         self._samples: list[tuple[float, float]] = []  # monotonic time, and the seconds of all until then
         self._before: dict[tuple[int, float], float] = {}  # by process
         self._busy_s = 0.0
-        self._stop = threading.Event()
+        self._lock, self._stop = threading.Lock(), threading.Event()
         self._thread = threading.Thread(target=self._follow, daemon=True)
 
     def __enter__(self) -> "OtherPrograms":
@@ -49,6 +50,10 @@ class OtherPrograms:
 
     def sample(self) -> None:
         """Add what they have used since the last sample."""
+        with self._lock:
+            self._sample()
+
+    def _sample(self) -> None:
         there = [info for process in psutil.process_iter(ASKED) if (info := process.info)["cpu_times"]]
         system = psutil.cpu_times()
         now, busy_s = time.monotonic(), system.user + system.system + getattr(system, "nice", 0.0)
@@ -81,22 +86,15 @@ class OtherPrograms:
         seconds = last[0] - first[0]
         return round((last[1] - first[1]) / seconds / len(self.processors), 3) if seconds else None
 
-    def busiest(self, count: int = 2) -> list[str]:
-        """The names of the programs that used most."""
-        return [name for name, _ in self.seconds.most_common(count)]
+    def now(self) -> Others:
+        """What they have used since the first sample, or for half a second more."""
+        time.sleep(max(0.0, self._samples[0][0] + LOOK_S - time.monotonic()))
+        self.sample()
+        return self.used()
 
-
-def look(seconds: float = 1.0) -> str | None:
-    """What other programs use now, in one line; None where that is little."""
-    with OtherPrograms() as others:
-        time.sleep(seconds)
-    share = others.share()
-    return told(share, others.busiest()) if share and share > MOST else None
-
-
-def told(share: float, programs: list[str]) -> str:
-    """The use of others in a few words."""
-    return f"other programs use {share:.0%} of the processors ({', '.join(programs)})"
+    def used(self, begin: float = float("-inf"), end: float = float("inf")) -> Others:
+        """What they used between two moments, with the names of the two that used most; as ``share``."""
+        return Others(processors=self.share(begin, end), programs=[name for name, _ in self.seconds.most_common(2)])
 
 
 def _is_ours(pid: int, parents: dict[int, int]) -> bool:

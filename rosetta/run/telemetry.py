@@ -17,7 +17,7 @@ from rosetta.records import Telemetry
 from rosetta.run import machine
 from rosetta.run.processes import tree
 
-INTERVAL_S = 0.5
+INTERVAL_S, EARLY = 0.5, 3  # between samples; how many of them a kernel takes at least to start
 # NVML's reasons for a clock below the highest; an idle GPU and a clock that the user has set are none to worry about
 THROTTLING = {
     "power": pynvml.nvmlClocksThrottleReasonSwPowerCap,
@@ -105,6 +105,12 @@ class RunMeter:
         """Note the energy now: the run has printed a line of progress."""
         if self._sample_gpus() and self._source():
             self._marks.append(self._energy_j())
+
+    @property
+    def busy_before(self) -> float | None:
+        """The share of the time in which others computed on the busiest GPU: of its first samples, while the kernel still starts, the
+        smallest, for the first may be of the run before."""
+        return max((min(meter.used[:EARLY]) for meter in self.meters if len(meter.used) >= EARLY), default=None)
 
     @property
     def seen(self) -> Collection[psutil.Process]:
