@@ -24,7 +24,7 @@ class Variant(Strict):
     environment: Name | None = None
     imports: tuple[str, ...] | None = None
     parameters: dict[str, Any] = {}
-    variables: dict[str, str] = {}  # of its kernels, over those of the environment; one that is empty is left out
+    variables: dict[str, str] = {}
 
 
 class Framework(Strict):
@@ -61,7 +61,7 @@ class Row(Named, BaseModel):
     environment: str
     imports: tuple[str, ...]
     parameters: dict[str, Any]
-    variables: dict[str, str]
+    variables: dict[str, str]  # of its kernels, over those of the environment; one that is empty is left out
     facts: RowFacts
 
     @property
@@ -162,6 +162,7 @@ class Catalog:
         made = []
         for key, framework in self.frameworks.items():
             for name, variant in framework.complete_variants.items():
+                facts = task.facts(key if name is None else f"{key}[{name}]")
                 row = Row(
                     task=task.key,
                     framework=key,
@@ -170,8 +171,8 @@ class Catalog:
                     environment=variant.environment,
                     imports=variant.imports,
                     parameters=variant.parameters,
-                    variables=variant.variables,
-                    facts=task.facts(key if name is None else f"{key}[{name}]"),
+                    variables=facts.variables | variant.variables,
+                    facts=facts,
                 )
                 if row.notebook.is_file() or row.facts.absent:
                     made.append(row)

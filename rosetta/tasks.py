@@ -75,6 +75,7 @@ class RowFacts(Strict):
 
     cost: Cost = Cost()
     looser: dict[str, Looser] = {}  # by quantity of the kind's levels
+    variables: dict[str, str] = {}  # of its kernels in this task, as a variant's
     flavour: str | None = None  # the published variant of a layer that the framework is bound to
     lacks: dict[str, str] = {}  # network -> why the framework cannot have it, where a task has several
     lacks_on_cpu: dict[str, str] = {}  # network -> why not every CPU computes it

@@ -36,6 +36,8 @@ Read the notebooks before the figures: this collection is a dictionary more than
   median, with (min - max, n).
 - A processor's name has the numbers of its model since 2026-11-25. Earlier records may have one name for two
   processors, so compare figures of one table.
+- A time with (busy) is no figure: other programs used more than a tenth of the processors, or of the GPU, beside the
+  run. `resume` runs it again.
 - Versions, driver and CUDA are read from the machine by the run, never typed.
 """
 CELLS = """\
