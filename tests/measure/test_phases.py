@@ -21,7 +21,7 @@ MEASURING = Measuring(Where(gpus="none", synthetic=not os.environ.get("ROSETTA_D
 # Their program is that of their framework's plain row, with nothing that depends on the variant here
 LEFT_OUT = ("pytorch[compiled]", "pytorch[graphs]", "pytorch[tf32]", "pytorch[torch1]", "flax[scan]")
 ROWS = [row for row in MEASURING.rows if program("phases", row).is_file() and row.name not in LEFT_OUT]
-PROTOCOL = Grid([8, 12], {}, steps=1, repeats=2)
+PROTOCOL = Grid(places=[{}], batch_sizes=[8, 12], steps=1, repeats=2, estimate_s=0.0)
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,7 @@
 DeepLearningFrameworks for the same framework and network, in the same environment.
 
 Run ``uv run python -m studies.peers --out results`` for all, or name rows. It fetches those notebooks by their commit; none of their
-code is here. What a CPU needs changed in them stands in peers_notebook.py. The answer is in results/speed.md, *Against the notebooks
+code is here. What a CPU needs changed in them stands in notebook.py. The answer is in results/speed.md, *Against the notebooks
 of 2018*; its records are ``results/*/*/peers``.
 
 They get the same data, in memory that is contiguous, and the variables of our environment, but for those that a notebook of 2018 did
@@ -53,7 +53,7 @@ NOTEBOOKS = {
     "imdb_gru/mxnet_gluon": "Gluon_RNN",
     "imdb_gru/mxnet_module": "MXNet_RNN",
 }
-SCRIPT = "from studies.peers_notebook import play\n\nplay({notebook!r}, {examples}, {epochs})\n"
+SCRIPT = "from studies.peers.notebook import play\n\nplay({notebook!r}, {examples}, {epochs})\n"
 
 
 @click.command()

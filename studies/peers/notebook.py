@@ -1,4 +1,4 @@
-"""Plays a notebook of DeepLearningFrameworks (2018) on a CPU, its training loop once a turn: peers.py writes the script that calls it.
+"""Plays a notebook of DeepLearningFrameworks (2018) on a CPU, its training loop once a turn: ``__main__`` writes the script that calls it.
 
 Runs in the framework's own environment, from Python 3.6 on.
 """
