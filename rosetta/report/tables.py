@@ -7,7 +7,7 @@ from rosetta import records
 from rosetta.catalog import Row
 from rosetta.figures import Cell, Heading, Sample, Table
 from rosetta.identity import is_todays
-from rosetta.kinds.kind import BATCH, Quantity
+from rosetta.kinds.kind import BATCH, BUSY, Quantity
 from rosetta.records import Record
 from rosetta.report.results import Column, TaskResults, title
 from rosetta.run import machine
@@ -182,7 +182,7 @@ def _figure(quantity: Quantity, runs: list[Record], task: Task) -> Cell:
     if verdict:
         return Cell(verdict.text, float(verdict.good), target, badge=None if verdict.good else "bad")
     text = quantity.cell(runs)
-    return Cell(text, sample and sample.median, target if text else None)
+    return Cell(text, sample and sample.median, target if sample or text.endswith(BUSY) else None)
 
 
 def _gpu_facts(row: Row, runs: list[Record], task: Task) -> list[Cell]:
