@@ -185,6 +185,7 @@ def _by_threads(measured: Measurement, task: Task) -> dict[int, dict[str, Point]
 TABLES: dict[str, tuple[str, Make]] = {
     "points": ("sweep", _every_point),
     "fastest": ("fastest", partial(_against, "fastest loop")),
+    "peers": ("peers", partial(_against, "theirs")),
     "settings": ("settings", partial(_against, "changed")),
     "limits": ("sweep", _limits),
     "sweep": ("sweep", _of_threads),
@@ -193,6 +194,7 @@ TABLES: dict[str, tuple[str, Make]] = {
 HEADINGS = {
     "points": "Threads and batch size",
     "fastest": "Against the fastest loop",
+    "peers": "Against the notebooks of 2018",
     "settings": "Environment variables",
 }
 PROGRAMS = {"fastest": "fastest", "sweep": "phases"}  # below programs/, a file each framework may have

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
@@ -24,7 +25,6 @@ from rosetta.measure.rows import Measuring
 from rosetta.notebook import by_role
 from rosetta.paths import checkout
 from rosetta.plan import Plan
-from rosetta.records import Point, Record
 from rosetta.run.scripts import Script
 from rosetta.where import Where
 
@@ -66,27 +66,19 @@ def main(where: Where, source: str, steps: int, epochs: int) -> None:
         bench = Measuring(where, "this study", "turns")
         bench.rows = [row for row in bench.rows if row.full_name in NOTEBOOKS]
         with tempfile.TemporaryDirectory(prefix="rosetta-") as folder:
-            fetch = [
-                ["clone", "--quiet", "--no-checkout", source, folder],
-                ["-C", folder, "checkout", "--quiet", COMMIT],
-            ]
-            for command in fetch:
-                subprocess.run(["git", *command], check=True)
+            for command in (["clone", "--no-checkout", source, folder], ["-C", folder, "checkout", COMMIT]):
+                subprocess.run(["git", *command, "--quiet"], check=True)
 
-            def work(planned: Plan, record: Record) -> Iterator[list[Point]]:
+            @contextmanager
+            def both(planned: Plan) -> Iterator[list[Script]]:
                 notebook = Path(folder, "notebooks", f"{NOTEBOOKS[planned.row.full_name]}.ipynb")
+                file, examples = Path(folder, "theirs.py"), planned.constants["N_TRAIN"]
+                file.write_text(SCRIPT.format(notebook=str(notebook), examples=examples, epochs=epochs))
                 with bench.scripts(planned, by_role(planned.row.notebook)) as (ours,):
-                    file = Path(folder, "theirs.py")
-                    examples = planned.constants["TRAIN_SIZE"]
-                    file.write_text(SCRIPT.format(notebook=str(notebook), examples=examples, epochs=epochs))
                     variables = {name: value for name, value in ours.variables.items() if name not in OURS_ALONE}
-                    theirs = Script(file, ours.python, variables, checkout.root)
-                    yield commands.by_turns(bench, planned, record, {"notebook": ours, "2018": theirs}, epochs)
+                    yield [ours, Script(file, ours.python, variables, checkout.root)]
 
-            plans = commands.pairs_of_plans(bench, steps, epochs)
-            code = bench.each("peers", commands.PAIR_HEADING, plans, work, commands.pair_line)
-        commands.write_tables(bench)
-        return code
+            return commands.against(bench, "peers", steps, epochs, both, {})
 
     sys.exit(lock.alone("studies.peers", measure, where.results))
 
