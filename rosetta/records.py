@@ -4,6 +4,7 @@ Times are in seconds, memory in bytes, fractions between 0 and 1. A field whose 
 """
 
 import hashlib
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -20,7 +21,11 @@ from rosetta.kinds.kind import Metrics
 from rosetta.paths import portable
 from rosetta.tasks import TOLD, fits
 
-MOST = 0.1  # share of the processors, or of a GPU's time, that other programs may use beside a time that is a figure
+# Share of the processors, or of a GPU's time, that other programs may use beside a time that is a figure
+try:
+    MOST = float(os.environ.get("ROSETTA_BUSY") or 0.1)
+except ValueError:
+    raise SystemExit("ROSETTA_BUSY must be a share of the processors, such as 0.1") from None
 RECORDS = "[!.]*/[!.]*/*/*.json"  # below a results folder: machine, task, preset, row; hidden folders hold batches
 FIELDS = (
     "machine.name",

@@ -4,7 +4,6 @@ import os
 import random
 import shutil
 import signal
-import sys
 from collections import defaultdict
 
 import pytest
@@ -29,6 +28,7 @@ def pytest_addoption(parser):
 
 
 def pytest_configure():
+    os.environ["ROSETTA_BUSY"] = "100"  # tests compute beside each other
     os.environ.setdefault("ROSETTA_SEED", str(random.randrange(10**6)))  # the commands that tests call draw by it, too
 
 
@@ -59,13 +59,6 @@ def _not_drawn(items: list) -> list:
     chance = random.Random(int(os.environ["ROSETTA_SEED"]))
     kept = [item for (*_, count), each in cases.items() for item in chance.sample(each, min(count, len(each)))]
     return [item for each in cases.values() for item in each if item not in kept]
-
-
-@pytest.fixture(autouse=True)
-def alone(monkeypatch):
-    """Tests compute beside each other: to those of this process no machine is busy."""
-    if "rosetta.records" in sys.modules:
-        monkeypatch.setattr("rosetta.records.MOST", 100.0)
 
 
 @pytest.fixture

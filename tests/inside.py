@@ -25,7 +25,7 @@ import common.reference
 from rosetta import cli, streams
 from rosetta.paths import checkout
 from rosetta.plan import Plan
-from rosetta.run import execute, kernels, machine, processes
+from rosetta.run import environments, execute, kernels, machine, processes
 from rosetta.run.devices import Slot
 from rosetta.run.processes import JOB, Job, Outcome, error_line
 from rosetta.run.telemetry import RunMeter
@@ -40,7 +40,12 @@ class Here:
     def __init__(self, root: Path, patch: pytest.MonkeyPatch):
         self.root, self.patch = root, patch
         patch.setattr(checkout, "root", root)
-        for function in (kernels._check_interpreter, kernels._check_imports, machine.card_facts):
+        for function in (
+            kernels._check_interpreter,
+            kernels._check_imports,
+            machine.card_facts,
+            environments.find_python,
+        ):
             patch.setattr(sys.modules[function.__module__], function.__name__, cache(function.__wrapped__))
         for package in (common.params, common.reference, common.data):  # of tasks that only this checkout has
             places = [*package.__path__, str(root / Path(package.__path__[0]).relative_to(ROOT))]

@@ -86,11 +86,9 @@ def findings(request, tmp_path_factory) -> dict:
         if not KNOWN.kind(row).trains:
             found, outputs = infer.judge(row, bench.prober(own, reference), reference, gpu=False)
             return case, outputs.error if outputs.skipped else found
-        outputs = train.trained(bench.prober(own, reference), reference, SIZE)
-        if outputs.skipped:
-            return case, outputs.error
         limits = tolerances(train.TOLERANCES, reference.task, row)
-        return case, train.of_trained(outputs, reference, limits, SIZE)
+        found, outputs = train.trained(bench.prober(own, reference), reference, limits, SIZE)
+        return case, outputs.error if outputs.skipped else found
 
     asked = [item.callspec.params for item in request.session.items if item.originalname == "test_computes_the_network"]
     # Made here: threads would race for the first
