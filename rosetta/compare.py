@@ -87,7 +87,9 @@ def compare(before: Iterable[Record], after: Iterable[Record], factor: float = F
             else:
                 comparison.rows += 1
                 lines += _figures(one, two, factor)
-                lines += [(OTHER, "times", "", "", why) for why in {run.disturbed for run in one + two} - {None}]
+                lines += [
+                    (OTHER, "times", "", "", why) for why in sorted({run.disturbed for run in one + two} - {None})
+                ]
         comparison.changes += [Change(*key, *line) for line in lines]
     return comparison
 
