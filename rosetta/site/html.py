@@ -129,10 +129,11 @@ def _read(file: Path) -> nbformat.NotebookNode:
 
 @cache
 def _exporter() -> HTMLExporter:
-    exporter = HTMLExporter(template_name="basic", sanitize_html=True)
+    exporter = HTMLExporter(template_name="basic", sanitize_html=True, optimistic_validation=True)
     exporter.exclude_input_prompt = exporter.exclude_output_prompt = exporter.exclude_anchor_links = True
     exporter.register_filter("clean_html", clean)  # each part by itself, too: none closes what is around it
-    exporter.register_filter("highlight_code", Highlight2HTML(parent=exporter))
+    coloured = cache(Highlight2HTML(parent=exporter))  # many records are of one notebook
+    exporter.register_filter("highlight_code", lambda source, metadata: coloured(source))
     exporter.register_filter("filter_data_type", WidgetsDataTypeFilter(notebook_metadata={}, parent=exporter))
     return exporter
 
