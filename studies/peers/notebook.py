@@ -19,8 +19,9 @@ from common.record import EpochLog
 
 # What a CPU, a newer NumPy or a newer library asks for. All else is as it was
 EDITS = [
+    (r"\A%%writefile[\s\S]*", ""),  # the settings of Theano on a GPU
     (r"^%.*$", ""),  # magics of IPython
-    (r"^print\(.*(get_gpu_name|get_cuda_version|get_cudnn_version).*$", ""),
+    (r"^print\(.*(get_gpu_name|get_cuda_version|get_cudnn_version|cupy).*$", ""),
     (r"^from common\.", "from theirs."),  # its own parameters, and the functions below
     (r'= "0"', '= ""'),  # CUDA_VISIBLE_DEVICES
     (r"np\.int\b", "int"),  # NumPy has no such name any more
