@@ -2,8 +2,6 @@
 MLX computes a stream of a CPU in one thread. A GPU shares out each operation among its cores: there, the compiled network is all."""
 
 # %% predict
-import os
-
 streams = [mx.new_stream(device) for _ in range(os.cpu_count())] if device == mx.cpu else []
 forward = mx.compile(model, inputs=model.state)
 
