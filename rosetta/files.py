@@ -21,6 +21,9 @@ Positive = Annotated[float, Field(ge=0, le=1e15)]
 Seconds = Annotated[float, Field(ge=0, le=1e12)]
 Fraction = Annotated[float, Field(ge=0, le=1)]
 # Names of files and folders that lie where they are expected: no path, not hidden
+Module = Annotated[
+    str, Field(pattern=r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$", max_length=200)
+]  # of Python, as it is imported
 Name = Annotated[str, Field(pattern=r"^\w[\w.-]*$", max_length=200)]
 
 

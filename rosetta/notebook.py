@@ -92,11 +92,11 @@ def links(notebook: Path) -> set[Path]:
 def bound(notebook: Path, constants: Mapping[str, Any]) -> dict[str, Any] | None:
     """The names that the parameters cell assigns or imports, each with its value (None: any, or not known).
 
-    constants: values of what it imports. None where the notebook cannot be read: its own run tells why.
+    constants: values of what it imports. None where the notebook cannot be read or has no such cell: its own run tells why.
     """
     try:
         tagged = [cell.source for cell in cells(notebook) if PARAMETERS in cell.tags]
-        return _bound(ast.parse("\n".join(tagged)), constants)
+        return _bound(ast.parse("\n".join(tagged)), constants) if tagged else None
     except (RosettaError, ValueError, SyntaxError, TypeError, RecursionError):
         return None
 

@@ -20,6 +20,7 @@ from rosetta.records import Record, column
 from rosetta.tasks import PRESETS, UNTIMED, Task
 
 LIMIT, SHORTEST_LIMIT_S = 10, 1800  # a run is stopped after that many times its estimate, but not before
+MOST_SEED = 2**32 - 1  # that NumPy takes, and with it most frameworks
 LONGEST_LIMIT_S = 10**8  # three years; clocks of the system count no further than some hundred
 
 
@@ -167,6 +168,8 @@ def checked(overrides: dict[str, Any], task: Task) -> dict[str, Any]:
     Raises RosettaError for one that the task does not have, of another type, a size that there is not or a path to nothing.
     """
     task.fit(overrides, task.key, dict.fromkeys(task.paths))
+    if not 0 <= overrides.get("SEED", 0) <= MOST_SEED:
+        raise RosettaError(f"{task.key}: SEED is a whole number from 0 to {MOST_SEED}: some frameworks take no other")
     paths = {name: Path(str(value)).expanduser() for name, value in overrides.items() if name in task.paths}
     for name, path in paths.items():
         if not path.exists():

@@ -18,7 +18,7 @@ MODULES = {
 # From the bottom up: a module or package imports from lower lines alone
 LAYERS = (
     {"errors", "paths", "figures", "streams"},
-    {"files", "where", "lock"},
+    {"files", "where", "lock", "shell"},
     {"kinds", "markdown", "terminal"},
     {"tasks"},
     {"records"},

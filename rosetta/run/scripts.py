@@ -140,6 +140,8 @@ def convert_weights(task_key: str, source: str, file: Path, to: Path, kernels: K
         raise RosettaError(f"there is no {file}")
     if to.suffix != ".npz":
         raise RosettaError(f"{to}: the file of weights must end in .npz")
+    if not to.absolute().parent.is_dir():
+        raise RosettaError(f"{to}: there is no folder {to.parent} to write it to")
     (row, *_) = catalog.select([task.weights[source]], task_key)
     reader = program("weights", row)
     with TemporaryDirectory(prefix="rosetta-") as folder:
