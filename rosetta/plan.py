@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from common.record import SAVE_TO, TEST_EACH_EPOCH
-from rosetta import identity, notebook
+from rosetta import files, identity, notebook
 from rosetta.catalog import Catalog, Row
 from rosetta.errors import RosettaError, unknown
 from rosetta.kinds import KINDS, Kind
@@ -87,7 +87,7 @@ class Plan(BaseModel):
             return self
         return self.model_copy(update={"timeout_s": min(max(SHORTEST_LIMIT_S, LIMIT * estimate_s), LONGEST_LIMIT_S)})
 
-    def key(self, environment: str, machine: str, read: Read = Path.read_bytes) -> str:
+    def key(self, environment: str, machine: str, read: Read = files.read) -> str:
         """The run's identity in an environment and on a machine."""
         return identity.run(self.row, self.decisive, environment, machine, read)
 

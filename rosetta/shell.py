@@ -11,7 +11,24 @@ from rosetta.paths import CACHE, DATA, SYNTHETIC, checkout
 
 PATHS = (DATA, CACHE)
 # A notebook is one process, whichever launcher has started the runner; and its Python is as it was installed
-LAUNCHERS = ["GROUP_RANK", "JSM_*", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "LSB_*", "MASTER_ADDR", "MASTER_PORT", "MV2_*", "NODE_RANK", "OMPI_*", "PALS_*", "PMI*", "RANK", "SLURM_*", "TORCHELASTIC_*", "WORLD_SIZE"]
+LAUNCHERS = [
+    "GROUP_RANK",
+    "JSM_*",
+    "LOCAL_RANK",
+    "LOCAL_WORLD_SIZE",
+    "LSB_*",
+    "MASTER_ADDR",
+    "MASTER_PORT",
+    "MV2_*",
+    "NODE_RANK",
+    "OMPI_*",
+    "PALS_*",
+    "PMI*",
+    "RANK",
+    "SLURM_*",
+    "TORCHELASTIC_*",
+    "WORLD_SIZE",
+]
 PYTHON = ["PYTHONOPTIMIZE", "PYTHONSAFEPATH"]
 
 

@@ -335,3 +335,24 @@ def test_a_daemon_ends_with_a_run_that_is_killed(standin, victim):
         "nothing of the daemon, which ends within seconds",
         "all finished runs",
     )
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("what", ["os.symlink('{victim}', log)", "os.link('{victim}', log)", "os.mkfifo(log)"])
+def test_what_a_notebook_puts_in_the_place_of_its_log_is_not_written_to(standin, tmp_path, what):
+    victim = tmp_path / "victim"
+    victim.write_text("own")
+    log = "log = os.path.join(os.environ['IPYTHONDIR'], '..', 'run.log')\nos.remove(log)\n"
+    train(standin, log + what.format(victim=victim) + "\nprint('after')\n")
+    assert standin.run("good").returncode == 0
+    assert victim.read_text() == "own" and standin.record("good")["status"] == "ok"
+    kept = standin.column() / "good.log"
+    assert not kept.exists() or kept.read_text() == "own" and "os.link" in what
+
+
+@pytest.mark.timeout(60)
+def test_an_executed_notebook_that_is_a_pipe_ends_that_run(standin):
+    put = "executed = os.path.join(os.environ['IPYTHONDIR'], '..', 'executed.ipynb')\nos.remove(executed)\nos.mkfifo(executed)\n"
+    train(standin, put + "import signal\nos.kill(os.getppid(), signal.SIGKILL)\n")
+    done = standin.run("good", "raises")
+    assert done.returncode == 1 and "good: crashed" in done.stdout and "raises: failed" in done.stdout
