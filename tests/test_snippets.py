@@ -1,7 +1,9 @@
 """What a notebook says in its text is true of its code: the lines that save and load, and what is compiled."""
 
+import ast
 import os
 import re
+import textwrap
 from collections.abc import Iterator
 
 import pytest
@@ -16,7 +18,7 @@ from rosetta.where import Where
 
 MEASURING = Measuring(Where(gpus="none", synthetic=not os.environ.get("ROSETTA_DATA")), "this test", "turns")
 NOTEBOOKS = list({row.notebook: row for row in reversed(MEASURING.rows)}.values())
-SHARED = "- To save and load"  # how the one line of text begins that has the statements, in every notebook
+SHARED = "- To save and load"  # how the line begins that has the statements, or stands above them, in every notebook
 LOADS = re.compile(r"load|restore|set_|deserialise")
 # After the notebook: its statements, between which all weights become zero
 SAVED = """
@@ -53,10 +55,16 @@ COMPILED = [row for row in MEASURING.rows if row.name in WITNESSES]
 
 
 def statements(row: Row) -> list[str]:
-    """The code in the line of the notebook's text that tells how its framework saves and loads."""
+    """What the notebook's text says to save and load with: the code of that line, or the block below it, statement by statement."""
     texts = [cell.source for cell in cells(row.notebook) if cell.kind == "markdown"]
-    (line,) = [line for text in texts for line in text.split("\n") if line.startswith(SHARED)]
-    return [code for code in re.findall(r"`([^`]+)`", line) if "(" in code or code.startswith("import ")]
+    (text,) = [text for text in texts if f"\n{SHARED}" in text]
+    line, _, below = text.partition(f"\n{SHARED}")[2].partition("\n")
+    if block := re.match(r"\s*```python\n(.*?)```", below, re.DOTALL):
+        code = textwrap.dedent(block[1])
+    else:
+        found = re.findall(r"`([^`]+)`", line)
+        code = "\n".join(part for part in found if "(" in part or part.startswith("import "))
+    return [ast.unparse(statement) for statement in ast.parse(code).body]
 
 
 def run(row: Row, after: str, parameters: dict) -> None:
