@@ -13,7 +13,7 @@ from rosetta import files, identity, notebook
 from rosetta.catalog import Catalog, Row
 from rosetta.errors import RosettaError, unknown
 from rosetta.kinds import KINDS, Kind
-from rosetta.kinds.kind import FROM_ZOO
+from rosetta.kinds.kind import BATCH, FROM_ZOO
 from rosetta.notebook import Read
 from rosetta.paths import DATA, SYNTHETIC
 from rosetta.records import Record, column
@@ -37,6 +37,7 @@ class Plan(BaseModel):
     constants: dict[str, Any]  # the task's shared constants as this run has them
     share: float = 1.0  # the work of an item against that of the task's own
     expected: dict[str, Any] = {}  # what the run's metrics must say
+    flop: float | None = None  # of an example, where the task counts it: no run computes it faster than its machine can
     dataset: str | None = None  # module below common.data
     synthetic: bool = False  # on generated data
     test_each_epoch: bool = False
@@ -136,6 +137,7 @@ def make(
                     constants=constants | chosen,
                     share=task.share(constants | chosen),
                     expected=task.expected(row.facts.flavour),
+                    flop=(flop := task.flop(constants | chosen)) and flop / (constants | chosen)[BATCH],
                     dataset=task.data,
                     synthetic=synthetic,
                     test_each_epoch=test_each_epoch,

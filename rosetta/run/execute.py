@@ -39,6 +39,7 @@ LINE = 64 * 1024  # bytes of a line that is read at once
 HEAD, TAIL = 2**20, 2**20  # bytes of the log that are kept: what came first, and what came last
 LONGEST_NOTE = 80  # characters
 HOSTS = ("cpu", "numpy")  # in a framework's name for the device that is none of its GPUs
+FLOPS_OF_A_PROCESSOR, FLOPS_OF_A_GPU = 1e12, 1e16  # beyond them no time is one: today's fastest reach a quarter
 LEAST_GPU_MEMORY = 16 * 2**20  # bytes: a process that only opens a GPU takes more
 NO_RECORD = "the notebook ended without a record"
 COLOUR = re.compile(r"\x1b\[[\d;]*m")
@@ -331,11 +332,32 @@ def judge(
     ]
     if differing:
         return "failed", "not the network of this task: " + "; ".join(differing)
+    if ignored := not_as_asked(record, plan):
+        return "failed", ignored
     elsewhere = on_the_cpu(record.machine.gpus, record.device, record.metrics.peak_gpu_memory)
     if elsewhere:
         return "failed", f"computed on the CPU: {elsewhere}"
     trouble = plan.kind.trouble(record.metrics, record.params)
     return (trouble.status, trouble.error) if trouble else ("ok", None)
+
+
+def not_as_asked(record: Record, plan: Plan) -> str | None:
+    """What shows that a run has not loaded or not computed what was asked for."""
+    loaded = record.dataset
+    if plan.dataset and not loaded.name:
+        return f"it has loaded no data by common/data/{plan.dataset}.py"
+    if plan.dataset and loaded.synthetic != plan.synthetic:
+        generated, real = ("real", "generated") if plan.synthetic else ("generated", "real")
+        return f"it has loaded {generated} data, and {real} data were asked for"
+    for part, name in plan.kind.loaded.items():
+        if loaded.sizes.get(part, plan.constants[name]) != plan.constants[name]:
+            return f"it has loaded {loaded.sizes[part]:,} examples, and {name} is {plan.constants[name]:,}"
+    rate = (plan.flop or 0) * (getattr(record.metrics, "examples_per_s", None) or 0)
+    most = FLOPS_OF_A_GPU * len(record.machine.gpus) or FLOPS_OF_A_PROCESSOR * record.machine.cores
+    if rate > most:
+        examples = f"{record.metrics.examples_per_s:,.0f} examples a second"
+        return f"{examples} would be {rate / 1e12:,.0f} TFLOP/s, more than any machine of this kind computes"
+    return None
 
 
 def on_the_cpu(gpus: list[Gpu], device: str | None, memory: int | None) -> str | None:
