@@ -168,7 +168,7 @@ class Batch:
         if self.order.cluster:  # today's workers may be others than those that a cluster had when the batch began
             machines = {record.machine.name: record.machine for record in succeeded.values()}
         rows = {planned.row.full_name: planned.row for planned, _ in self.plans}
-        read = cache(Path.read_bytes)
+        read = cache(files.read)
 
         @cache
         def fingerprint(row: str, machine: str) -> str:
@@ -263,7 +263,7 @@ class Batch:
 def save(run: Run, results: Path) -> None:
     """Put a run's executed notebook, log and record where they belong, the record last."""
     for source, suffix in ((run.executed, ".ipynb"), (run.log, ".log")):
-        if source.is_file():
+        if source.is_file() and not source.is_symlink():  # which a notebook may have put there
             target = records.path(run.record, results, suffix)
             files.write_atomically(target, source.read_text(encoding="utf-8", errors="replace"))
             setattr(run.record.notebook, "executed" if suffix == ".ipynb" else "log", target.name)

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from rosetta import files, notebook, tasks
 from rosetta.errors import RosettaError, unknown
-from rosetta.files import Count, Name, Strict
+from rosetta.files import Count, Module, Name, Strict
 from rosetta.kinds import Kind
 from rosetta.paths import checkout, from_root
 from rosetta.records import Named
@@ -22,7 +22,7 @@ class Variant(Strict):
 
     title: str | None = None
     environment: Name | None = None
-    imports: tuple[str, ...] | None = None
+    imports: tuple[Module, ...] | None = None
     parameters: dict[str, Any] = {}
     variables: dict[str, str] = {}
 
@@ -32,7 +32,7 @@ class Framework(Strict):
 
     title: str
     environment: Name
-    imports: tuple[str, ...]  # modules that an interpreter must have to run it
+    imports: tuple[Module, ...]  # that an interpreter must have to run it
     released: Count
     retired: Count | None = None  # year of the last release, of a framework that has ended
     homepage: str = Field(pattern=r"^https?://")
@@ -69,12 +69,20 @@ class Row(Named, BaseModel):
         return checkout.notebooks / self.task / f"{self.framework}.ipynb"
 
 
+class LeftOut(Strict):
+    """Variables of the user's shell that no notebook gets, and those that it does get; patterns of names. ``rosetta.shell`` reads them."""
+
+    variables: tuple[str, ...] = ()
+    but_for: tuple[str, ...] = ()
+
+
 class Frameworks(Strict):
     """``catalog.toml``."""
 
     version: Literal[SCHEMA] = Field(alias="schema")
     main: Name | None = None  # the task that runs where none is named; none: the first
     compared: tuple[str, ...] = ()  # frameworks that a comparison begins with; none: the first ones
+    left_out: LeftOut = LeftOut()
     frameworks: dict[Name, Framework]
 
 

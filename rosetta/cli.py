@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from rosetta import lock, paths, streams
+from rosetta import lock, shell, streams
 from rosetta.errors import RosettaError, needs_extra
 from rosetta.paths import DATA, SYNTHETIC, checkout, portable
 from rosetta.streams import printable
@@ -544,8 +544,11 @@ def completed(arguments: list[str]) -> list[str]:
 def main() -> None:
     """Run the command line; what the user can mend is one line on standard error and exit code 2."""
     streams.keep_on()
-    paths.complete_user()
+    shell.settle()
     try:
+        for word in sys.argv[1:]:
+            if (readable := word.encode(errors="replace").decode()) != word:
+                raise RosettaError(f"{readable} is no text in UTF-8: give it another name")
         app(completed(sys.argv[1:]), prog_name="run_all.py")
     except RosettaError as error:
         print(f"run_all.py: {printable(str(error))}", file=sys.stderr)

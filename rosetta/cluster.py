@@ -19,7 +19,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
-from rosetta import data, files
+from rosetta import data, files, shell
 from rosetta.errors import RosettaError
 from rosetta.paths import checkout
 from rosetta.plan import Plan
@@ -407,6 +407,7 @@ def _surroundings(data_dir: str | None) -> Iterator[None]:
     import dask
 
     before, added = dict(os.environ), dask.config.get("distributed.nanny.pre-spawn-environ", {})
+    shell.settle()
     for name in [name for name, value in added.items() if before.get(name) == str(value)]:
         del os.environ[name]
     if data_dir:

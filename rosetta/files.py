@@ -1,7 +1,9 @@
 """Files that the project reads and writes: a model from TOML or JSON, and text that is there whole or not at all."""
 
+import errno
 import hashlib
 import os
+import stat
 import tomllib
 import uuid
 from collections.abc import Iterable
@@ -20,6 +22,7 @@ Number = Annotated[float, Field(ge=-1e100, le=1e100)]
 Positive = Annotated[float, Field(ge=0, le=1e15)]
 Seconds = Annotated[float, Field(ge=0, le=1e12)]
 Fraction = Annotated[float, Field(ge=0, le=1)]
+Module = Annotated[str, Field(pattern=r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$", max_length=200)]  # as Python imports it
 # Names of files and folders that lie where they are expected: no path, not hidden
 Name = Annotated[str, Field(pattern=r"^\w[\w.-]*$", max_length=200)]
 
@@ -43,11 +46,19 @@ def load(model: type[Model], file: Path, missing: Model | None = None) -> Model:
     return parse(model, text(file), portable(str(file)))
 
 
+def read(file: Path) -> bytes:
+    """The bytes of a file. Raises OSError at once for what is none: a pipe or a device might never answer."""
+    with open(os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as opened:
+        if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
+            raise OSError(errno.EINVAL, "it is no regular file", str(file))
+        return opened.read()
+
+
 def text(file: Path) -> str:
     """What a file holds, which must be UTF-8. Raises RosettaError, which names it."""
     name = portable(str(file))
     try:
-        return file.read_text(encoding="utf-8")
+        return read(file).decode("utf-8")
     except FileNotFoundError:
         raise RosettaError(f"{name} is not there") from None
     except OSError as error:
@@ -108,7 +119,7 @@ def digest(files: Iterable[Path], base: Path) -> str:
     """SHA-256 over files and their paths from ``base``."""
     digest = hashlib.sha256()
     for file in sorted(files):
-        digest.update(file.relative_to(base).as_posix().encode() + b"\0" + file.read_bytes())
+        digest.update(file.relative_to(base).as_posix().encode() + b"\0" + read(file))
     return digest.hexdigest()
 
 

@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from rosetta import files
 from rosetta.catalog import Row
 from rosetta.notebook import Read, code
 from rosetta.paths import checkout
@@ -20,10 +21,10 @@ IMPORT = re.compile(r"^\s*(?:from|import) (common\b[\w.]*)(?: import ([\w, ]+))?
 
 def content(file: Path) -> str:
     """SHA-256 of a file."""
-    return hashlib.sha256(file.read_bytes()).hexdigest()
+    return hashlib.sha256(files.read(file)).hexdigest()
 
 
-def sources(text: str, *others: str, read: Read = Path.read_bytes) -> dict[str, str]:
+def sources(text: str, *others: str, read: Read = files.read) -> dict[str, str]:
     """The SHA-256 of the files of ``common`` that a text imports, directly or not, by their paths.
 
     others: paths from the repository's root of files that count as well, with what they import.
@@ -63,7 +64,7 @@ def measured_with(record: Record) -> tuple:
     return record.notebook.sha256, json.dumps(record.versions, sort_keys=True)
 
 
-def run(row: Row, parameters: dict[str, Any], environment: str, machine: str, read: Read = Path.read_bytes) -> str:
+def run(row: Row, parameters: dict[str, Any], environment: str, machine: str, read: Read = files.read) -> str:
     """SHA-256 over what decides the outcome of a run: the notebook, what it imports of ``common``, parameters, the row's
     variables, environment and machine.
 
@@ -105,4 +106,4 @@ def proof(row: Row, task: Task, number: int, environment: str, synthetic: bool, 
     return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()
 
 
-_read = cache(Path.read_bytes)
+_read = cache(files.read)

@@ -97,10 +97,7 @@ def register(rows: list[Row], interpreters: Kernels, folder: Path, variables: di
         except Unavailable as reason:
             print(f"{row.title}: left out: {reason}")
             continue
-        # From any other folder than a task's, ``../..`` does not lead to ``common/``
-        before = kernel.variables.get("PYTHONPATH", os.environ.get("PYTHONPATH"))
-        seen = {"PYTHONPATH": os.pathsep.join(filter(None, (str(checkout.root), before)))} | variables
-        write_kernelspec(folder, kernel, seen, name=kernel_name(row), title=row.title)
+        write_kernelspec(folder, kernel, variables, name=kernel_name(row), title=row.title)
         registered.append(row)
     return registered
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from filelock import FileLock, SoftFileLock, Timeout
 
+from rosetta import files
 from rosetta.errors import RosettaError
 from rosetta.paths import checkout, portable
 
@@ -80,7 +81,7 @@ def _held(folder: Path, what: str, title: str, advice: str = "") -> Iterator[Non
         lock = take(file)
     except Timeout:
         with suppress(OSError):
-            title += f" ({file.read_text(encoding='utf-8')})"
+            title += f" ({files.read(file).decode('utf-8')})"
         raise RosettaError(
             f"another run_all.py is at work in {title}: wait for it, or follow it with run_all.py watch"
         ) from None

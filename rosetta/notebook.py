@@ -13,6 +13,7 @@ from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Any
 
+from rosetta import files
 from rosetta.errors import RosettaError, meant
 from rosetta.kinds import Kind
 from rosetta.paths import from_root
@@ -44,7 +45,7 @@ class Cell:
         return self.tags[0] if self.tags else None
 
 
-def cells(notebook: Path, read: Read = Path.read_bytes) -> list[Cell]:
+def cells(notebook: Path, read: Read = files.read) -> list[Cell]:
     """All cells, in their order. Raises RosettaError where the file is no notebook."""
     try:
         return [
@@ -63,7 +64,7 @@ def cells(notebook: Path, read: Read = Path.read_bytes) -> list[Cell]:
         raise RosettaError(f"{from_root(notebook)} is not a notebook: {what}") from None
 
 
-def code(notebook: Path, read: Read = Path.read_bytes) -> str:
+def code(notebook: Path, read: Read = files.read) -> str:
     """The code of all cells: without texts, outputs and metadata. Nothing of a file that is no notebook: its run tells why."""
     try:
         return "\n\n".join(cell.source for cell in cells(notebook, read) if cell.kind == "code")
@@ -92,11 +93,11 @@ def links(notebook: Path) -> set[Path]:
 def bound(notebook: Path, constants: Mapping[str, Any]) -> dict[str, Any] | None:
     """The names that the parameters cell assigns or imports, each with its value (None: any, or not known).
 
-    constants: values of what it imports. None where the notebook cannot be read: its own run tells why.
+    constants: values of what it imports. None where the notebook cannot be read or has no such cell: its own run tells why.
     """
     try:
         tagged = [cell.source for cell in cells(notebook) if PARAMETERS in cell.tags]
-        return _bound(ast.parse("\n".join(tagged)), constants)
+        return _bound(ast.parse("\n".join(tagged)), constants) if tagged else None
     except (RosettaError, ValueError, SyntaxError, TypeError, RecursionError):
         return None
 

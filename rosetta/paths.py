@@ -1,6 +1,5 @@
 """Where things lie in the repository, and how a path is told to others."""
 
-import getpass
 import os
 import re
 from dataclasses import dataclass
@@ -46,19 +45,6 @@ class Checkout:
 
 
 checkout = Checkout(Path(__file__).resolve().parent.parent)  # the one that this program works in
-
-
-def complete_user() -> None:
-    """Add the variables HOME and LOGNAME where neither they nor the system tell: libraries ask for both.
-
-    The home folder is ``/`` then, as container runtimes have it.
-    """
-    if not os.path.isabs(os.path.expanduser("~")):
-        os.environ["HOME"] = "/"
-    try:
-        getpass.getuser()
-    except (KeyError, OSError):  # OSError from Python 3.13 on
-        os.environ["LOGNAME"] = str(os.getuid())
 
 
 def portable(text: str) -> str:

@@ -9,17 +9,18 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from common.record import SAVE_TO, TEST_EACH_EPOCH
-from rosetta import identity, notebook
+from rosetta import files, identity, notebook
 from rosetta.catalog import Catalog, Row
 from rosetta.errors import RosettaError, unknown
 from rosetta.kinds import KINDS, Kind
-from rosetta.kinds.kind import FROM_ZOO
+from rosetta.kinds.kind import BATCH, FROM_ZOO
 from rosetta.notebook import Read
 from rosetta.paths import DATA, SYNTHETIC
 from rosetta.records import Record, column
 from rosetta.tasks import PRESETS, UNTIMED, Task
 
 LIMIT, SHORTEST_LIMIT_S = 10, 1800  # a run is stopped after that many times its estimate, but not before
+MOST_SEED = 2**32 - 1  # that NumPy takes, and with it most frameworks
 LONGEST_LIMIT_S = 10**8  # three years; clocks of the system count no further than some hundred
 
 
@@ -36,6 +37,7 @@ class Plan(BaseModel):
     constants: dict[str, Any]  # the task's shared constants as this run has them
     share: float = 1.0  # the work of an item against that of the task's own
     expected: dict[str, Any] = {}  # what the run's metrics must say
+    flop: float | None = None  # of an example, where the task counts it: no run computes it faster than its machine can
     dataset: str | None = None  # module below common.data
     synthetic: bool = False  # on generated data
     test_each_epoch: bool = False
@@ -86,7 +88,7 @@ class Plan(BaseModel):
             return self
         return self.model_copy(update={"timeout_s": min(max(SHORTEST_LIMIT_S, LIMIT * estimate_s), LONGEST_LIMIT_S)})
 
-    def key(self, environment: str, machine: str, read: Read = Path.read_bytes) -> str:
+    def key(self, environment: str, machine: str, read: Read = files.read) -> str:
         """The run's identity in an environment and on a machine."""
         return identity.run(self.row, self.decisive, environment, machine, read)
 
@@ -135,6 +137,7 @@ def make(
                     constants=constants | chosen,
                     share=task.share(constants | chosen),
                     expected=task.expected(row.facts.flavour),
+                    flop=(flop := task.flop(constants | chosen)) and flop / (constants | chosen)[BATCH],
                     dataset=task.data,
                     synthetic=synthetic,
                     test_each_epoch=test_each_epoch,
@@ -167,6 +170,8 @@ def checked(overrides: dict[str, Any], task: Task) -> dict[str, Any]:
     Raises RosettaError for one that the task does not have, of another type, a size that there is not or a path to nothing.
     """
     task.fit(overrides, task.key, dict.fromkeys(task.paths))
+    if not 0 <= overrides.get("SEED", 0) <= MOST_SEED:
+        raise RosettaError(f"{task.key}: SEED is a whole number from 0 to {MOST_SEED}: some frameworks take no other")
     paths = {name: Path(str(value)).expanduser() for name, value in overrides.items() if name in task.paths}
     for name, path in paths.items():
         if not path.exists():

@@ -39,7 +39,7 @@ def main(where: Where, variables: tuple[str, ...], steps: int, epochs: int) -> N
             with bench.scripts(planned, code, code) as (plain, other):
                 yield [plain, replace(other, variables=other.variables | changed)]
 
-        return commands.against(bench, "settings", steps, epochs, both, changed)
+        return commands.against(bench, "settings", bench.compared(steps, epochs), epochs, both, changed)
 
     sys.exit(lock.alone("studies.settings", measure, where.results))
 

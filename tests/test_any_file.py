@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import tomllib
 from collections.abc import Callable
 from contextlib import redirect_stdout
@@ -303,3 +304,37 @@ def test_refusal(begin, name, way, value, message, told):
     if told:
         kept = "the file; nothing is overwritten" if name == "record" else "everything; nothing was started"
         seen(*told, line, kept)
+
+
+# ---- What is no file
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("make", [os.mkfifo, Path.mkdir, lambda path: path.symlink_to("/dev/zero")])
+def test_what_is_no_file_is_one_line_at_once(tmp_path, make):
+    """A pipe would never answer, and a device never end."""
+    make(tmp_path / "record.json")
+    with pytest.raises(RosettaError, match="record.json cannot be read: "):
+        files.text(tmp_path / "record.json")
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("make", [os.mkfifo, Path.mkdir])
+def test_record_and_order_that_are_no_files(standin: StandIn, make):
+    standin.run("good")
+    (record,) = standin.out.glob("*/*/*/good.json")
+    record.unlink()
+    make(record)
+    assert "good.json cannot be read" in one_line(standin.call("report", "--out", str(standin.out)).stderr)
+    (order,) = standin.out.glob(".batches/*/order.json")
+    order.unlink()
+    make(order)
+    assert "order.json cannot be read" in one_line(standin.call("resume", "--out", str(standin.out)).stderr)
+
+
+def test_imports_of_a_catalog_are_names():
+    """They become code."""
+    content = tomllib.loads(checkout.catalog.read_text())
+    content["frameworks"]["pytorch"]["imports"] = ["numpy; import os"]
+    with pytest.raises(RosettaError, match="imports"):
+        files.part(catalog.Frameworks, content, "catalog.toml")

@@ -18,7 +18,8 @@ MODULES = {
 # From the bottom up: a module or package imports from lower lines alone
 LAYERS = (
     {"errors", "paths", "figures", "streams"},
-    {"files", "where", "lock"},
+    {"files", "where", "shell"},
+    {"lock"},
     {"kinds", "markdown", "terminal"},
     {"tasks"},
     {"records"},

@@ -38,8 +38,10 @@ FAILURE = PapermillExecutionError(1, 1, "x = 1 / 0", "ZeroDivisionError", "divis
 KNOWN = catalog.load()
 (PLAN,) = plan.make(KNOWN, KNOWN.rows("cifar10_cnn")[:1], "smoke", {}, gpu=False)
 (SLOT,) = devices.timed("none", None)
-METRICS = {"accuracy": 0.5, "parameters": PLAN.expected["parameters"], "loss": [2.0], "epoch_s": [0.1]}
-GOOD = {"schema": 2, "metrics": METRICS, "device": "cpu", "versions": {"numpy": "2"}}
+METRICS = {"accuracy": 0.5, "parameters": PLAN.expected["parameters"], "loss": [2.0], "epoch_s": [10.0]}
+SIZES = {"train": PLAN.constants["N_TRAIN"], "test": PLAN.constants["N_TEST"]}
+DATASET = {"name": "cifar10", "synthetic": False, "sizes": SIZES}
+GOOD = {"schema": 2, "metrics": METRICS, "device": "cpu", "versions": {"numpy": "2"}, "dataset": DATASET}
 
 
 @pytest.mark.parametrize(
@@ -210,6 +212,13 @@ TOLD = {
         (with_metrics(accuracy=None, loss=[], epoch_s=[]), "the notebook reported no accuracy"),
         (with_metrics(loss=[], epoch_s=[]), "reported losses of 0 epochs, expected 1: log.epoch is to be called once"),
         (with_metrics(epoch_s=[1.0, 2.0]), "the notebook reported times of 2 epochs, expected 1"),
+        (GOOD | {"dataset": None}, "it has loaded no data by common/data/cifar10.py"),
+        (
+            GOOD | {"dataset": DATASET | {"synthetic": True}},
+            "it has loaded generated data, and real data were asked for",
+        ),
+        (GOOD | {"dataset": DATASET | {"sizes": SIZES | {"train": 7}}}, "it has loaded 7 examples, and N_TRAIN is 640"),
+        (with_metrics(epoch_s=[1e-3]), "more than any machine of this kind computes"),
         (with_metrics(parameters=7), "not the network of this task: parameters is 7, expected 3,441,592"),
     ],
 )
@@ -335,3 +344,24 @@ def test_a_daemon_ends_with_a_run_that_is_killed(standin, victim):
         "nothing of the daemon, which ends within seconds",
         "all finished runs",
     )
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("what", ["os.symlink('{victim}', log)", "os.link('{victim}', log)", "os.mkfifo(log)"])
+def test_what_a_notebook_puts_in_the_place_of_its_log_is_not_written_to(standin, tmp_path, what):
+    victim = tmp_path / "victim"
+    victim.write_text("own")
+    log = "log = os.path.join(os.environ['IPYTHONDIR'], '..', 'run.log')\nos.remove(log)\n"
+    train(standin, log + what.format(victim=victim) + "\nprint('after')\n")
+    assert standin.run("good").returncode == 0
+    assert victim.read_text() == "own" and standin.record("good")["status"] == "ok"
+    kept = standin.column() / "good.log"
+    assert not kept.exists() or kept.read_text() == "own" and "os.link" in what
+
+
+@pytest.mark.timeout(60)
+def test_an_executed_notebook_that_is_a_pipe_ends_that_run(standin):
+    put = "executed = os.path.join(os.environ['IPYTHONDIR'], '..', 'executed.ipynb')\nos.remove(executed)\nos.mkfifo(executed)\n"
+    train(standin, put + "import signal\nos.kill(os.getppid(), signal.SIGKILL)\n")
+    done = standin.run("good", "raises")
+    assert done.returncode == 1 and "good: crashed" in done.stdout and "raises: failed" in done.stdout

@@ -132,3 +132,22 @@ def test_refused_by_a_run_before_anything_starts_and_the_others_run(standin: Sta
     record = standin.record("raises.failed")
     assert record["status"] == "failed" and said in record["error"] and record["metrics"]["wall_s"] is None
     assert standin.record("good")["status"] == "ok"
+
+
+def test_notebook_without_its_parameters_is_refused_and_the_others_run(standin: StandIn):
+    standin.catalog("".join(map(standin.entry, ("good", "raises"))))
+    content = json.loads(standin.path("raises").read_text())
+    for cell in content["cells"]:
+        cell["metadata"]["tags"] = [tag for tag in cell["metadata"].get("tags", []) if tag != "parameters"]
+    standin.path("raises").write_text(json.dumps(content))
+    assert standin.call("list").returncode == 0
+    done = standin.run()
+    assert done.returncode == 1 and "raises: failed" in done.stdout
+    assert standin.record("good")["status"] == "ok"
+
+
+def test_notebook_that_names_no_language_runs(standin: StandIn):
+    content = json.loads(standin.path("good").read_text())
+    content["metadata"] = {}
+    standin.path("good").write_text(json.dumps(content))
+    assert standin.run("good").returncode == 0 and standin.record("good")["status"] == "ok"

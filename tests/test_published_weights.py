@@ -78,9 +78,53 @@ def test_weights_of_another_network_are_refused(published, tmp_path):
         ("keras", "file.pth", "to.npz", "names no source of weights keras; there are: torchvision"),
         ("torchvision", "nowhere.pth", "to.npz", "there is no .*nowhere.pth"),
         ("torchvision", "file.pth", "to.pth", "to.pth: the file of weights must end in .npz"),
+        ("torchvision", "file.pth", "nowhere/to.npz", "there is no folder .*nowhere to write it to"),
     ],
 )
 def test_what_is_not_there(tmp_path, source, file, to, said):
     (tmp_path / "file.pth").touch()
     with pytest.raises(RosettaError, match=said):
         scripts.convert_weights(TASK, source, tmp_path / file, tmp_path / to, Kernels())
+
+
+@pytest.mark.parametrize(
+    "content, said",
+    [
+        (b"", "is empty: download it again"),
+        (b"\n<!DOCTYPE html><html>Access denied</html>", "is a page of the web"),
+        (b"version https://git-lfs.github.com/spec/v1\noid sha256:0676\n", "is a pointer of Git LFS"),
+    ],
+)
+def test_what_is_no_file_of_weights(tmp_path, content, said):
+    file = tmp_path / "file.pth"
+    file.write_bytes(content)
+    with pytest.raises(RosettaError, match=said):
+        scripts.convert_weights(TASK, "torchvision", file, tmp_path / "to.npz", Kernels())
+
+
+MADE = """
+import sys, torch
+tensors = torch.load(sys.argv[1])
+torch.save({made}, sys.argv[2])
+"""
+
+
+@pytest.mark.rows
+@pytest.mark.timeout(300)
+def test_checkpoints_are_opened_and_other_files_told(torch_python, published, tmp_path):
+    weights, write = published
+    given, file, to = write(), tmp_path / "file.pth", tmp_path / "to.npz"
+
+    def convert(made: str) -> None:
+        subprocess.run([torch_python, "-c", MADE.format(made=made), given, file], check=True)
+        scripts.convert_weights(TASK, "torchvision", file, to, Kernels())
+
+    convert("{'epoch': 3, 'state_dict': {'module.' + name: tensor for name, tensor in tensors.items()}}")
+    assert load_weights(to, WEIGHT_SHAPES).keys() == weights.keys()
+    for made, said in {
+        "[1, 2]": "it is a list, and no dictionary of tensors",
+        "{'model': {'a': 1}}": "it is a dictionary of model, and no dictionary of tensors",
+        "torch.nn.Linear(2, 2)": "it is no file of tensors: a whole model holds code",
+    }.items():
+        with pytest.raises(RosettaError, match=said):
+            convert(made)

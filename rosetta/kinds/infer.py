@@ -4,7 +4,20 @@ from typing import Any
 
 from rosetta.figures import MILLISECONDS, ROUGH, SECONDS
 from rosetta.files import Count, Number, Seconds
-from rosetta.kinds.kind import BATCH, BUILD, DATA, MEASURED, NETWORK, RECORD, SETUP, Kind, Metrics, Quantity, Role
+from rosetta.kinds.kind import (
+    BATCH,
+    BUILD,
+    DATA,
+    MEASURED,
+    NETWORK,
+    RECORD,
+    SETUP,
+    Kind,
+    Metrics,
+    Quantity,
+    Role,
+    Trouble,
+)
 
 
 class InferMetrics(Metrics):
@@ -58,6 +71,13 @@ class Infer(Kind):
     def short(self, constants: dict[str, Any], steps: int, turns: int) -> dict[str, Any]:
         """Parameters of a run with passes of so few batches: to measure by."""
         return {"N_INPUTS": steps * constants[BATCH]}
+
+    def trouble(self, metrics: InferMetrics, params: dict[str, Any]) -> Trouble | None:
+        if not metrics.pass_s or metrics.inputs == 0:
+            return Trouble("failed", "the notebook reported no pass")
+        if metrics.inputs not in (None, params["N_INPUTS"]) and not params.get("IMAGES"):
+            return Trouble("failed", f"a pass had {metrics.inputs:,} inputs, expected {params['N_INPUTS']:,}")
+        return None
 
     def complete(self, metrics: InferMetrics, params: dict[str, Any], marked_j: float | None) -> None:
         if metrics.pass_s:

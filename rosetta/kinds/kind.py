@@ -158,6 +158,9 @@ class Kind(ABC):
     constants: ClassVar[dict[str, Any]]  # that a task must have, each with a value of its type, the least of a number
     saved: ClassVar[tuple[str, ...]] = ("weights.npz", "outputs.npy")  # files of a notebook that is given SAVE_TO
     judged: ClassVar[dict[str, Any]] = {}  # that a task may have, likewise, and no notebook: figures are judged by them
+    loaded: ClassVar[
+        dict[str, str]
+    ] = {}  # part of the data set -> the constant that says how many of its examples are loaded
     bounded: ClassVar[tuple[str, ...]] = ()  # sizes that cannot be larger than the task's own
     metrics: ClassVar[type[Metrics]]
     timed: ClassVar[dict[str, str]]  # role -> the metric that the seconds of its cell add up to

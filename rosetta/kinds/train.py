@@ -61,6 +61,7 @@ class Train(Kind):
     )
     constants = {"EPOCHS": 1, "BATCHSIZE": 1, "LR": 0.0, "SEED": 0, "N_TRAIN": 1, "N_TEST": 1}
     judged = {"TARGET_ACCURACY": 0.0}
+    loaded = {"train": "N_TRAIN", "test": "N_TEST"}
     bounded = ("N_TRAIN", "N_TEST")
     metrics = TrainMetrics
     timed = SETUP | {"record": "evaluate_s"}

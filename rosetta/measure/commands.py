@@ -89,28 +89,23 @@ def fastest(where: Where, steps: int, epochs: int) -> int:
         change = scripts.changes(scripts.program("fastest", planned.row), planned.kind.names)
         return bench.scripts(planned, code, scripts.changed(code, change))
 
-    return against(bench, "fastest", steps, epochs, both, {})
+    return against(bench, "fastest", bench.compared(steps, epochs), epochs, both, {})
 
 
 def against(
     bench: Measuring,
     what: str,
-    steps: int,
+    plans: list[Plan],
     turns: int,
     both: Callable[[Plan], AbstractContextManager[list[Script]]],
     changed: dict[str, str],
 ) -> int:
-    """Measure every row's notebook by turns with another program, keep the times and write the tables. Exit code as of all measurements.
+    """Measure every plan's notebook by turns with another program, keep the times and write the tables. Exit code as of all
+    measurements.
 
-    what: the other program, as records name it. steps, turns: of each, with each set of parameters that the task names for a comparison
-    of loops. both: the scripts of notebook and program. changed: what was set by hand.
+    what: the other program, as records name it. plans: as ``Measuring.compared`` makes them, for so many turns. both: the scripts of
+    notebook and program. changed: what was set by hand.
     """
-    plans = [
-        bench.short(row, parameters, steps, turns)
-        for row in bench.rows
-        for parameters in bench.catalog.task(row.task).compared
-        if parameters.get(bench.catalog.kind(row).which) not in row.facts.lacking(bench.slot.on_gpu)
-    ]
 
     def work(planned: Plan, record: Record) -> Iterator[list[Point]]:
         with both(planned) as (notebook, other):

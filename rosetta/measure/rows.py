@@ -191,12 +191,22 @@ class Measuring:
         gpu, synthetic = self.slot.on_gpu, self.where.synthetic
         return plan.make(self.catalog, [row], UNTIMED, overrides, gpu=gpu, synthetic=synthetic)[0]
 
-    def short(self, row: Row, parameters: dict[str, Any], steps: int, turns: int) -> Plan:
-        """A run of a few steps a turn; a tenth of them where a step takes seconds. parameters: over the task's own."""
-        task = self.catalog.task(row.task)
-        kind, constants = task.kind, task.constants() | parameters
-        steps = max(steps // 10, 1) if self.slow(row, parameters) else steps
-        return self.plan(row, parameters | kind.short(constants, min(steps, kind.steps(constants)), turns))
+    def compared(self, steps: int, turns: int, sets: dict[str, list[dict[str, Any]]] | None = None) -> list[Plan]:
+        """A run of each row with each of its sets of parameters, with so few steps a turn; a tenth of them where a step takes seconds.
+
+        sets: by full name of a row; without it, those that the row's task names for a comparison of loops.
+        """
+        plans = []
+        for row in self.rows:
+            task = self.catalog.task(row.task)
+            for parameters in task.compared if sets is None else sets.get(row.full_name, []):
+                if parameters.get(task.kind.which) in row.facts.lacking(self.slot.on_gpu):
+                    continue
+                constants = task.constants() | parameters
+                few = max(steps // 10, 1) if self.slow(row, parameters) else steps
+                short = task.kind.short(constants, min(few, task.kind.steps(constants)), turns)
+                plans.append(self.plan(row, parameters | short))
+        return plans
 
     @contextmanager
     def scripts(self, planned: Plan, *codes: dict[str, str]) -> Iterator[list[scripts.Script]]:

@@ -194,7 +194,7 @@ TABLES: dict[str, tuple[str, Make]] = {
 HEADINGS = {
     "points": "Threads and batch size",
     "fastest": "Against the fastest loop",
-    "peers": "Against the notebooks of 2018",
+    "peers": "Against the programs of 2017 and 2018",
     "settings": "Environment variables",
 }
 PROGRAMS = {"fastest": "fastest", "sweep": "phases"}  # below programs/, a file each framework may have

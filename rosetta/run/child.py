@@ -76,6 +76,7 @@ def execute(job: Job, executed: Path) -> Outcome:
             job.parameters,
             engine_name=NAME,
             kernel_name=NAME,
+            language="python",  # a notebook need not name it
             cwd=str(checkout.root / notebook.parent),
             stdout_file=sys.stdout,
             stderr_file=sys.stderr,

@@ -205,13 +205,15 @@ class Environment:
         return [*self.requirements, *([self.folder / script] if script else [])]
 
     def is_ready(self) -> bool:
-        """Whether it is there, made from today's pins."""
+        """Whether it is there, made in this place from today's pins."""
         try:
-            made_from = json.loads(self.stamp.read_text())["fingerprint"]
-        except (OSError, ValueError, KeyError):
+            stamp = json.loads(self.stamp.read_text())
+            made_from, folder = stamp["fingerprint"], stamp.get("folder", str(self.venv))
+        except (OSError, ValueError, LookupError, AttributeError):
             return False
         has_programs = all((self.python.parent / program).exists() for program in self._to_bring())
-        return made_from == self.fingerprint() and self.python.exists() and has_programs
+        stayed = folder == str(self.venv)  # programs in it hold its path
+        return made_from == self.fingerprint() and self.python.exists() and has_programs and stayed
 
     def _to_bring(self) -> dict[str, str]:
         """The programs that the machine lacks, and their packages; they are for computing on a CPU."""
@@ -348,7 +350,7 @@ class Environment:
         # Else the first run would compile what it imports, and every run where PYTHONDONTWRITEBYTECODE is set (containers).
         # It may fail: packages hold some files that are of another Python
         self._run("compiling", [python, "-m", "compileall", "-q", "-j", "0", venv], log, tell)
-        self.stamp.write_text(json.dumps({"fingerprint": self.fingerprint()}))
+        self.stamp.write_text(json.dumps({"fingerprint": self.fingerprint(), "folder": str(self.venv)}))
 
     def _run(self, title: str, step: list[str], log: Path, tell: Tell) -> int:
         """Run a step of an installation, append its output to the log, and tell how long it takes; its exit code."""

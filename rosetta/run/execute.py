@@ -1,6 +1,7 @@
 """One run: ``execute`` takes a plan, and gives a record, whatever the notebook does in between."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -20,6 +21,7 @@ from typing import Any, BinaryIO
 from pydantic import BaseModel, ValidationError
 
 from common.record import MIME, PATTERN
+from rosetta import files
 from rosetta.errors import RosettaError, Unavailable
 from rosetta.files import reason
 from rosetta.identity import content
@@ -37,6 +39,7 @@ LINE = 64 * 1024  # bytes of a line that is read at once
 HEAD, TAIL = 2**20, 2**20  # bytes of the log that are kept: what came first, and what came last
 LONGEST_NOTE = 80  # characters
 HOSTS = ("cpu", "numpy")  # in a framework's name for the device that is none of its GPUs
+FLOPS_OF_A_PROCESSOR, FLOPS_OF_A_GPU = 1e12, 1e16  # beyond them no time is one: today's fastest reach a quarter
 LEAST_GPU_MEMORY = 16 * 2**20  # bytes: a process that only opens a GPU takes more
 NO_RECORD = "the notebook ended without a record"
 COLOUR = re.compile(r"\x1b\[[\d;]*m")
@@ -137,7 +140,7 @@ def execute(plan: Plan, slot: Slot, kernels: Kernels, watch: Watcher, folder: Pa
         run.record = readable(record)
         return run
     except Exception as error:
-        with suppress(OSError), run.log.open("a", encoding="utf-8", errors="replace") as log:
+        with suppress(OSError), open(run.log, "a", encoding="utf-8", errors="replace", opener=_itself) as log:
             traceback.print_exc(file=log)
         run.record = blank(plan, slot, kernels)
         why = isinstance(error, OSError) and error.strerror or error_line(type(error).__name__, error)
@@ -226,8 +229,8 @@ def run_process(run: Run, plan: Plan, slot: Slot, watch: Watcher) -> tuple[Outco
     if timed_out:
         return Outcome("timeout", f"stopped after {plan.timeout_s:g} s, its limit (--timeout sets another)"), meter
     try:
-        return Outcome(**json.loads((run.folder / OUTCOME).read_text())), meter
-    except (OSError, ValueError):  # it was killed, or its disk is full
+        return Outcome(**json.loads(files.read(run.folder / OUTCOME))), meter
+    except (OSError, ValueError, TypeError):  # it was killed, or its disk is full
         said = portable(output.last_line)[:200] if process.returncode >= 0 else ""
         why = f"the run's process ended: {ending(process.returncode)}{said and f' ({said})'}"
         return Outcome("crashed", why), meter
@@ -240,6 +243,7 @@ class Output(threading.Thread):
         super().__init__(daemon=True)
         self.last_line = ""  # that says something
         self._stream, self._log, self._meter, self._watch = stream, log, meter, watch
+        self._opened: int | None = None  # the log, which is opened once: what lies there later may be another file
 
     def run(self) -> None:
         """To the end whatever comes: a process whose output nobody reads would stop."""
@@ -257,6 +261,8 @@ class Output(threading.Thread):
         if left_out:
             self._write(f"\n[{left_out:,} bytes of the run's output are left out here]\n".encode())
         self._write(b"".join(tail))
+        if self._opened is not None:
+            os.close(self._opened)
 
     def _tell(self, text: str) -> None:
         self.last_line = text or self.last_line
@@ -267,8 +273,15 @@ class Output(threading.Thread):
                 self._watch(Progress("running", part["what"], int(part["done"]), int(part["of"]), note))
 
     def _write(self, line: bytes) -> None:
-        with suppress(OSError), self._log.open("ab") as file:  # a full disk: the run need not end with its log
-            file.write(line)
+        with suppress(OSError):  # a full disk: the run need not end with its log
+            if self._opened is None:
+                self._opened = _itself(str(self._log), os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+            os.write(self._opened, line)
+
+
+def _itself(path: str, flags: int) -> int:
+    """Opens a file that a notebook may have replaced: not where a link leads, and without waiting for a pipe's other end."""
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
 
 
 def collect(
@@ -319,11 +332,32 @@ def judge(
     ]
     if differing:
         return "failed", "not the network of this task: " + "; ".join(differing)
+    if ignored := not_as_asked(record, plan):
+        return "failed", ignored
     elsewhere = on_the_cpu(record.machine.gpus, record.device, record.metrics.peak_gpu_memory)
     if elsewhere:
         return "failed", f"computed on the CPU: {elsewhere}"
     trouble = plan.kind.trouble(record.metrics, record.params)
     return (trouble.status, trouble.error) if trouble else ("ok", None)
+
+
+def not_as_asked(record: Record, plan: Plan) -> str | None:
+    """What shows that a run has not loaded or not computed what was asked for."""
+    loaded = record.dataset
+    if plan.dataset and not loaded.name:
+        return f"it has loaded no data by common/data/{plan.dataset}.py"
+    if plan.dataset and loaded.synthetic != plan.synthetic:
+        generated, real = ("real", "generated") if plan.synthetic else ("generated", "real")
+        return f"it has loaded {generated} data, and {real} data were asked for"
+    for part, name in plan.kind.loaded.items():
+        if loaded.sizes.get(part, plan.constants[name]) != plan.constants[name]:
+            return f"it has loaded {loaded.sizes[part]:,} examples, and {name} is {plan.constants[name]:,}"
+    rate = (plan.flop or 0) * (getattr(record.metrics, "examples_per_s", None) or 0)
+    most = FLOPS_OF_A_GPU * len(record.machine.gpus) or FLOPS_OF_A_PROCESSOR * record.machine.cores
+    if rate > most:
+        examples = f"{record.metrics.examples_per_s:,.0f} examples a second"
+        return f"{examples} would be {rate / 1e12:,.0f} TFLOP/s, more than any machine of this kind computes"
+    return None
 
 
 def on_the_cpu(gpus: list[Gpu], device: str | None, memory: int | None) -> str | None:
@@ -345,7 +379,7 @@ class ExecutedNotebook:
     """What an executed notebook holds: its record output, seconds of each cell, where it stopped."""
 
     def __init__(self, file: Path):
-        notebook = json.loads(file.read_text(encoding="utf-8"))
+        notebook = json.loads(files.read(file))
         self.is_whole = bool(notebook["metadata"].get("papermill", {}).get("end_time"))  # written to its end
         self.cells: list[tuple[str | None, dict, dict]] = []  # role, what papermill says of it, the cell itself
         for cell in notebook["cells"]:
@@ -396,10 +430,10 @@ class ExecutedNotebook:
 
 def make_portable(file: Path) -> None:
     """Take the paths of this machine out of an executed notebook."""
-    notebook = _portable(json.loads(file.read_text(encoding="utf-8")))
+    notebook = _portable(json.loads(files.read(file)))
     for name in ("input_path", "output_path"):
         notebook["metadata"].get("papermill", {}).pop(name, None)
-    file.write_text(json.dumps(notebook, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    files.write_atomically(file, json.dumps(notebook, indent=1, ensure_ascii=False) + "\n")
 
 
 def _portable(part: Any) -> Any:

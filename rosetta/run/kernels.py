@@ -10,6 +10,7 @@ from pathlib import Path
 
 from rosetta.catalog import Row
 from rosetta.errors import RosettaError, Unavailable
+from rosetta.paths import checkout
 from rosetta.records import Gpu
 from rosetta.run import environments, processes
 from rosetta.run.environments import CPU, Environment, Tell
@@ -121,12 +122,14 @@ class Kernels:
                 self._lacking[loaded.title] = reason
                 raise
             # A provisioned environment holds all it needs: what the user's shell adds to Python stays out
-            isolation = {"PYTHONPATH": "", "PYTHONNOUSERSITE": "1"}
+            isolation, shells = {"PYTHONNOUSERSITE": "1"}, None
             python = loaded.python
         else:
             _check_imports(python, row.imports, tuple(row.variables.items()))
-            loaded, isolation = environments.load(row.environment), {}
+            loaded, isolation, shells = environments.load(row.environment), {}, os.environ.get("PYTHONPATH")
         variables = loaded.variables(row.imports, locked=bool(isolation), on_gpu=bool(gpus)) | isolation | row.variables
+        # Before any other package of the name ``common``
+        variables["PYTHONPATH"] = os.pathsep.join(filter(None, [str(checkout.root), shells]))
         left_out = {name for name, value in row.variables.items() if not value}
         return Kernel(python, {name: value for name, value in variables.items() if name not in left_out}, loaded.build)
 

@@ -29,7 +29,7 @@ GUARD = "rosetta.run.processes"  # the module that starts a command of others
 COOKIE = "ROSETTA_RUN"  # set for a process that is started, inherited by all that it starts: a run's folder, say
 # Of the runner's own environment: they must not leak into others
 FOREIGN_VARIABLES = ("VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME", "UV_PROJECT_ENVIRONMENT", "CONDA_PREFIX")
-PR_SET_CHILD_SUBREAPER = 36  # of Linux' prctl
+PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36  # of Linux' prctl
 NOT_STARTED = 127  # exit code, as a shell's
 TRIES = 3  # a process may have forked while its siblings were being killed
 LONGEST_ERROR = 500  # characters
@@ -142,8 +142,10 @@ def end_with_the_runner() -> None:
 
     On Linux this includes what made itself a daemon.
     """
-    if sys.platform == "linux":  # a descendant whose parent dies becomes a child of this process
-        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
+    if sys.platform == "linux":
+        libc = ctypes.CDLL(None)
+        libc.prctl(PR_SET_CHILD_SUBREAPER, 1)  # a descendant whose parent dies becomes a child of this process
+        libc.prctl(PR_SET_PDEATHSIG, signal.SIGCONT)  # that somebody has stopped it does not save it
 
     def follow() -> None:
         while os.read(sys.stdin.fileno(), 1):  # unbuffered: a buffer's lock would hold up the end of this process
@@ -190,8 +192,11 @@ def sockets(folder: Path) -> Path:
 
 
 def error_line(name: str, text: object) -> str:
-    """An exception as one line of a length that a table can show."""
-    line = (str(text).strip() or "no message").splitlines()[0]
+    """An exception as one line of a length that a table can show: its first, or the last of another process's trace in it."""
+    lines = (str(text).strip() or "no message").splitlines()
+    line = lines[
+        -1 if any(line.startswith("Traceback (most recent call last)") for line in map(str.strip, lines)) else 0
+    ]
     return portable(f"{name[:LONGEST_ERROR]}: {line[:LONGEST_ERROR]}{'…' if len(line) > LONGEST_ERROR else ''}")
 
 

@@ -124,6 +124,19 @@ def run(
     return done.stdout
 
 
+def _no_weights(file: Path) -> str | None:
+    """What a file is in the place of weights, and what to do; None where it may hold some."""
+    with file.open("rb") as opened:
+        head = opened.read(100).lstrip()
+    if not head:
+        return "empty: download it again"
+    if head.startswith(b"version https://git-lfs"):
+        return "a pointer of Git LFS and not the file itself: run git lfs pull where it comes from"
+    if head.startswith(b"<"):
+        return "a page of the web and not the file itself: its server may ask for a login"
+    return None
+
+
 def convert_weights(task_key: str, source: str, file: Path, to: Path, kernels: Kernels) -> int:
     """Write the canonical weights of a task from a source's file, which ``programs/weights/<task>/<framework>.py`` reads.
 
@@ -140,6 +153,10 @@ def convert_weights(task_key: str, source: str, file: Path, to: Path, kernels: K
         raise RosettaError(f"there is no {file}")
     if to.suffix != ".npz":
         raise RosettaError(f"{to}: the file of weights must end in .npz")
+    if not to.absolute().parent.is_dir():
+        raise RosettaError(f"{to}: there is no folder {to.parent} to write it to")
+    if other := _no_weights(file):
+        raise RosettaError(f"{file} is {other}")
     (row, *_) = catalog.select([task.weights[source]], task_key)
     reader = program("weights", row)
     with TemporaryDirectory(prefix="rosetta-") as folder:

@@ -70,6 +70,10 @@ def crossload(where: Where, changed: dict[str, Any]) -> int:
     if not hasattr(proof, "cross"):
         raise RosettaError(f"{task.key} is of kind {task.kind.name}: its rows have no weights to be exchanged")
     changed = plan.checked(changed, task)
+    if ignored := [name for name in changed if name not in proof.CROSSED]:
+        raise RosettaError(
+            f"crossload sets {', '.join(ignored)} itself: of {task.key} it takes {', '.join(proof.CROSSED)}"
+        )
     reference = setting.of_one_network(proof)
     crossed = proof.cross(setting.rows, reference, setting.bench, setting.console.say, changed)
     setting.keep(task.key, crossed)

@@ -153,6 +153,7 @@ def _replayed(outputs: Outputs, reference: Reference, limits: dict[str, float]) 
 
 TIE = 1e-4  # of the distances to the two nearest inputs, relative
 SIZES = ("N_INPUTS", "BATCHSIZE")
+CROSSED = (*SIZES, "IMAGES")  # what the user may set of a crossing: the weights are the reference's
 INPUTS = {"N_INPUTS": 40}  # with a short last batch, and enough of them to be near to each other
 
 

@@ -401,6 +401,7 @@ def _replayed(reference: Reference, name: str, steps: int) -> tuple[Weights, lis
 
 TIE = 1e-4  # the two likeliest classes of an example are nearer to each other than this: float32 may put it in either
 TIED = -1
+CROSSED = ("N_TRAIN", "N_TEST")  # what the user may set of a crossing: it decides everything else itself
 TRAINING = {"EPOCHS": 2, "N_TRAIN": 5000}  # enough to be no longer the initial weights, in minutes
 EVALUATION = {"EPOCHS": 1, "N_TRAIN": 64, "LR": 0.0}  # one step that changes nothing
 

@@ -225,6 +225,12 @@ def test_crossload_tells_rows_that_disagree(checkout):
         ([], "crossload", "rows of one task"),
         (["toy_train/numpy"], "crossload", "crossload needs two rows or more"),
         (
+            ["--task", "toy_infer", "--set", f"INITIAL_WEIGHTS={__file__}"],
+            "crossload",
+            "crossload sets INITIAL_WEIGHTS itself",
+        ),
+        (["toy_train/numpy", "toy_train/wrong0", "--set", "LR=1.0"], "crossload", "crossload sets LR itself"),
+        (
             ["toy_train/numpy", "toy_train/wrong0", "--test-size", "20000"],
             "crossload",
             "N_TEST is 20000, but there are",
