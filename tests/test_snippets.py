@@ -29,7 +29,11 @@ for statements in {saving!r}, {loading!r}:
     for statement in statements:
         exec(statement)
     if statements == {saving!r}:
-        import_weights({{name: array * 0 for name, array in before.items()}})
+        zeros = {{name: array * 0 for name, array in before.items()}}
+        if import_weights.__code__.co_argcount == 1:
+            import_weights(zeros)
+        else:  # of a framework whose models do not change
+            model = import_weights(model, zeros)
         assert not any(array.any() for array in export_weights().values())
 for name, array in export_weights().items():
     np.testing.assert_array_equal(array, before[name], err_msg=name)

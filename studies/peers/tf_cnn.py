@@ -14,6 +14,7 @@ FLAGS = {
     "data_format": "NHWC",
     "variable_update": "parameter_server",
     "optimizer": "momentum",
+    "init_learning_rate": 0.001,  # as ours: with that of its own its loss is soon no number
     "weight_decay": 0.0,  # our step has none
 }
 
