@@ -14,7 +14,7 @@ FLAGS = {
     "data_format": "NHWC",
     "variable_update": "parameter_server",
     "optimizer": "momentum",
-    "init_learning_rate": 0.001,  # as ours: with that of its own its loss is soon no number
+    "init_learning_rate": 1e-9,  # with a larger one the losses of its AlexNet are soon no numbers
     "weight_decay": 0.0,  # our step has none
 }
 
