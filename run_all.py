@@ -11,7 +11,7 @@ import sys
 ROOT = os.path.dirname(os.path.abspath(__file__))
 UV = "uv==0.13.8"  # as in pyproject.toml
 # What a shell adds to its own Python is not for the runner's
-FOREIGN = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")
+FOREIGN = ("PYTHONPATH", "PYTHONHOME", "PYTHONSAFEPATH", "VIRTUAL_ENV")
 TESTED = ("test", "check")  # commands that need what the tests need
 STARTED = "ROSETTA_STARTED"  # by this file: what cannot be imported in that environment is an error
 
@@ -65,6 +65,8 @@ def start():
 if __name__ == "__main__":
     if os.name == "nt":
         sys.exit("run_all.py works on Linux and macOS; on Windows use the Windows Subsystem for Linux")
+    if sys.path[0] != ROOT:  # PYTHONSAFEPATH
+        sys.path.insert(0, ROOT)
     try:
         if sys.version_info < (3, 11):
             raise ImportError("the runner needs Python 3.11 or newer")
