@@ -325,11 +325,15 @@ def test_record_and_order_that_are_no_files(standin: StandIn, make):
     (record,) = standin.out.glob("*/*/*/good.json")
     record.unlink()
     make(record)
-    assert "good.json cannot be read" in one_line(standin.call("report", "--out", str(standin.out), own_python=False).stderr)
+    assert "good.json cannot be read" in one_line(
+        standin.call("report", "--out", str(standin.out), own_python=False).stderr
+    )
     (order,) = standin.out.glob(".batches/*/order.json")
     order.unlink()
     make(order)
-    assert "order.json cannot be read" in one_line(standin.call("resume", "--out", str(standin.out), own_python=False).stderr)
+    assert "order.json cannot be read" in one_line(
+        standin.call("resume", "--out", str(standin.out), own_python=False).stderr
+    )
 
 
 def test_imports_of_a_catalog_are_names():

@@ -55,6 +55,8 @@ WITNESSES = {
     "tensorflow[xla]": JITTED.format(name="experimental_get_tracing_count", count="value._jit_compile"),
     "tinygrad": JITTED.format(name="captured", count="value.captured is not None"),
 }
+NOT_YET = ("networks/pytorch[compiled] lstm",)
+UNCOMPILED = pytest.mark.xfail(strict=True, reason="torch.compile leaves nn.LSTM to eager code: the row will lack it")
 COMPILED = [row for row in MEASURING.rows if row.name in WITNESSES]
 
 
@@ -87,8 +89,9 @@ def cases() -> Iterator:
     for row in COMPILED:
         networks = ["alexnet_r", "lstm"] if MEASURING.catalog.kind(row).which == "NETWORK" else [None]
         for network in networks:
-            if network not in row.facts.lacking(on_gpu=False):
-                yield pytest.param(row, network, id=" ".join(filter(None, [row.full_name, network])))
+            if network not in row.facts.lacking(False):
+                name = " ".join(filter(None, [row.full_name, network]))
+                yield pytest.param(row, network, id=name, marks=[UNCOMPILED] if name in NOT_YET else [])
 
 
 @pytest.mark.rows
