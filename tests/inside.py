@@ -29,7 +29,7 @@ from rosetta.run import environments, execute, kernels, machine, processes
 from rosetta.run.devices import Slot
 from rosetta.run.processes import JOB, Job, Outcome, error_line
 from rosetta.run.telemetry import RunMeter
-from tests.standin import ROOT, StandIn
+from tests.standin import ROOT, TASK, StandIn
 
 ONE_AT_A_TIME = threading.Lock()  # for what a notebook changes in this process
 
@@ -75,6 +75,7 @@ class Inside(StandIn):
 
     def __init__(self, root: Path, patch: pytest.MonkeyPatch):
         super().__init__(root)
+        patch.setattr(f"common.params.{TASK}.MULTIPLY_ADDS", None)  # as in its own copy
         self.here = Here(root, patch)
 
     def call(self, *arguments: str, own_python: bool = True, **variables: str) -> subprocess.CompletedProcess:
