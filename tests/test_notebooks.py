@@ -21,6 +21,27 @@ def test_kept(name):
     assert not list(notebook.troubles(row.notebook, KNOWN.task(row.task)))
 
 
+def test_a_framework_has_one_table_of_words():
+    """Seven rows, the same in each of its notebooks; PyTorch's stand beside Keras's, all others beside PyTorch's."""
+    tables: dict[str, set[str]] = {}
+    for row in KNOWN.rows():
+        first = notebook.cells(row.notebook)[0].source
+        tables.setdefault(row.framework, set()).add(first[first.index("**Coming from ") :].strip())
+    for framework, (table, *others) in tables.items():
+        _, _, head, _, *body = table.split("\n")
+        assert not others, framework
+        assert [line.split("|")[1].strip() for line in body] == [
+            "module",
+            "data",
+            "device",
+            "gradient and step",
+            "training and evaluation",
+            "save and load",
+            "seed",
+        ], framework
+        assert head.split("|")[2].strip() == ("Keras" if framework == "pytorch" else "PyTorch")
+
+
 class Cells:
     """The cells of a copy of a notebook, to be broken."""
 
