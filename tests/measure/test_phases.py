@@ -20,7 +20,12 @@ from rosetta.where import Where
 MEASURING = Measuring(Where(gpus="none", synthetic=not os.environ.get("ROSETTA_DATA")), "sweep", "phases")
 # Their program is that of their framework's plain row, with nothing that depends on the variant here
 LEFT_OUT = ("pytorch[compiled]", "pytorch[graphs]", "pytorch[tf32]", "pytorch[torch1]", "flax[scan]")
-ROWS = [row for row in MEASURING.rows if program("phases", row).is_file() and row.name not in LEFT_OUT]
+TRAINING = [task.key for task in MEASURING.catalog.tasks.values() if "LR" in task.constants()]
+ROWS = [
+    row
+    for row in MEASURING.rows
+    if row.task in TRAINING and program("phases", row).is_file() and row.name not in LEFT_OUT
+]
 PROTOCOL = Grid(places=[{}], batch_sizes=[8, 12], steps=1, repeats=2, estimate_s=0.0)
 
 

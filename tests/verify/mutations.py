@@ -58,7 +58,7 @@ MUTATIONS = {
                 "nn.Conv2D(50, kernel_size=3, padding=1)",
             ),
         ),
-        tensorflow1=(("model", 'tf.nn.relu(conv("conv1", x, 3, 50))', 'conv("conv1", x, 3, 50)'),),
+        tensorflow1=(("model", 'activation=tf.nn.relu, name="conv1"', 'name="conv1"'),),
     ),
     "unit-gain momentum": Mutation(
         level=4,
