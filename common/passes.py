@@ -56,7 +56,11 @@ def record_passes(log, parameters, frameworks, device, export_weights):
 
     log: the PassLog. parameters: number of trainable parameters. frameworks, device: as for ``common.record.emit``.
     export_weights: returns the canonical weights; called only where a check asks for them.
+    Raises ValueError for outputs that are not finite: figures of such a run would look like any other's.
     """
+    lost = int(np.sum(~np.isfinite(log.outputs).reshape(len(log.outputs), -1).all(axis=1)))
+    if lost:
+        raise ValueError("the outputs of %d of %d inputs are not finite numbers" % (lost, len(log.outputs)))
     inputs, (warm_up_s, pass_s) = len(log.outputs), log.pass_s
     metrics = {"parameters": int(parameters), "inputs": inputs, "warm_up_s": warm_up_s, "pass_s": pass_s}
     if log.latency_s:

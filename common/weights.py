@@ -42,7 +42,12 @@ def check_weights(weights, shapes):
             raise WeightsError("%s has the shape %s instead of %s" % (name, array.shape, tuple(shape)))
         if array.dtype.kind != "f":
             raise WeightsError("%s holds %s instead of floating-point numbers" % (name, array.dtype))
-    return {name: np.array(weights[name], np.float32, order="C") for name in shapes}
+    with np.errstate(over="ignore"):  # too large for float32: told below
+        taken = {name: np.array(weights[name], np.float32, order="C") for name in shapes}
+    for name, array in taken.items():
+        if not np.isfinite(array).all():
+            raise WeightsError("%s holds numbers that are no finite float32 (%d)" % (name, np.sum(~np.isfinite(array))))
+    return taken
 
 
 def save_weights(path, weights):

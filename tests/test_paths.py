@@ -94,13 +94,15 @@ def test_damaged_data_is_told_without_the_folder_of_the_data(standin, tmp_path):
     folder = tmp_path / "elsewhere" / "cifar-10-batches-bin"
     folder.mkdir(parents=True)
     for name in [*(f"data_batch_{number}.bin" for number in range(1, 6)), "test_batch.bin"]:
-        (folder / name).write_bytes(b"short")
+        with (folder / name).open("wb") as file:  # of the right size, or no run would begin
+            file.write(b"\x0a")
+            file.truncate(30730000)
     loading = "x_train, y_train, x_test, y_test = cifar10.load('NCHW', N_TRAIN, N_TEST)"
     standin.notebook("good", [(role, loading if role == "data" else source) for role, source in cells("good")])
     done = standin.run("good", options=("--data-dir", str(folder.parent)))
     assert done.returncode == 1, done.stderr
     error = standin.record("good.failed", "smoke")["error"]
-    assert error.startswith("DataError: $ROSETTA_DATA/cifar-10-batches-bin/data_batch_1.bin has 5 bytes"), error
+    assert error.startswith("DataError: $ROSETTA_DATA/cifar-10-batches-bin/data_batch_1.bin holds the label 10"), error
     left = [file for file in standin.out.rglob("*") if file.suffix in (".json", ".ipynb", ".md")]
     named = [file for file in left if str(folder.parent) in file.read_text()]
     assert left and [file.name for file in named] == ["order.json"], "what resume needs, and only that"

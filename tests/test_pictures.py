@@ -1,5 +1,8 @@
 """CIFAR-10 as picture files."""
 
+import io
+import re
+
 import numpy as np
 import pytest
 from PIL import Image
@@ -93,10 +96,70 @@ def test_what_does_not_fit_is_one_line(folder):
     with pytest.raises(DataError, match="more-0 is empty: a class needs a picture"):
         checked(folder)
     for number in range(10):
-        (folder / f"more-{number}" / "1.png").touch()
+        Image.new("RGB", (8, 8)).save(folder / f"more-{number}" / "1.png")
     with pytest.raises(DataError, match=r"has \d\d classes; this network has 10 outputs"):
         checked(folder)
     checked(folder, name="alexnet")
-    (folder / "more-1" / "notes.txt").touch()
-    with pytest.raises(DataError, match="more-1/notes.txt is no picture: take it out of the folder"):
+    (folder / ".ipynb_checkpoints").mkdir()
+    with pytest.raises(DataError, match="ipynb_checkpoints is a hidden folder, which some frameworks take for a class"):
         checked(folder, name="alexnet")
+
+
+def saved(**how) -> bytes:
+    file = io.BytesIO()
+    Image.effect_noise((64, 48), 50).convert(how.pop("mode", "RGB")).save(file, **how)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "reason"),
+    [
+        ("notes.txt", b"a note", "the name of a picture ends with .jpeg, .jpg, .png here: convert it"),
+        ("a.gif", saved(mode="P", format="GIF"), "the name of a picture ends with .jpeg, .jpg, .png here: convert it"),
+        ("a.webp", saved(format="WEBP"), "the name of a picture ends with .jpeg, .jpg, .png here: convert it"),
+        ("gif.png", saved(mode="P", format="GIF"), "it is no JPEG and no PNG, but GIF"),
+        ("page.jpg", b"\n<!DOCTYPE html><p>", "it is no JPEG and no PNG, but HTML or XML"),
+        (
+            "._a.jpg",
+            b"\0\x05\x16\x07\0\x02",
+            "it is no JPEG and no PNG, but what macOS keeps beside a file .AppleDouble.",
+        ),
+        ("lfs.png", b"version https://git-lfs.github.com/spec/v1", "but a pointer of Git LFS"),
+        ("a.jpg", b"", "it is empty"),
+        ("cut.jpg", saved(format="JPEG")[:-40], "it ends too early"),
+        ("cut.png", saved(format="PNG")[:-40], "it ends too early"),
+        ("deep.png", saved(mode="I;16", format="PNG"), "it has 16 bits a channel: convert it to 8"),
+        ("link.jpg", None, "it is no file, or a link to none"),
+        ("folder.jpg", ..., "it is no file, or a link to none"),
+        ("caf\udce9.jpg", saved(format="JPEG"), "its name is not in UTF-8: rename it"),
+    ],
+)
+def test_a_file_that_not_every_framework_reads_as_the_same_picture(tmp_path, folder, capsys, name, content, reason):
+    """In a folder for each class it is refused; in a folder of pictures it is left out with a line."""
+    flat = tmp_path / "flat"
+    pictures.write(str(flat), 1, size=32, synthetic=True)
+    for place in (flat, next(entry for entry in folder.iterdir() if entry.is_dir())):
+        if content is None:
+            (place / name).symlink_to("nowhere")
+        elif content is ...:
+            (place / name).mkdir()
+        else:
+            (place / name).write_bytes(content)
+    shown = name.replace("\udce9", "\\xe9")
+    with pytest.raises(DataError) as refused:
+        checked(folder)
+    assert re.search(f"/{re.escape(shown)}: .*{reason}, or take it out$", str(refused.value))
+    assert len(images.read(str(flat), images.decode)) == 1
+    said = capsys.readouterr().out
+    assert name == "notes.txt" or re.search(f"^left out {re.escape(shown)}: .*{reason}$", said, re.M), said
+
+
+@pytest.mark.parametrize("how", [{"mode": "L"}, {"mode": "P"}, {"mode": "1"}, {"mode": "RGBA"}, {"mode": "LA"}])
+@pytest.mark.parametrize("format", ["PNG", "JPEG"])
+def test_pictures_that_every_framework_reads(tmp_path, format, how):
+    """MXNet, TensorFlow 1 and 2, MindSpore and Pillow were seen to decode the PNG files to the same pixels."""
+    path = tmp_path / f"a.{format.lower()}"
+    if format == "JPEG":
+        how = {"mode": {"RGBA": "CMYK", "LA": "L", "P": "RGB", "1": "L"}.get(how["mode"], "L"), "progressive": True}
+    path.write_bytes(saved(format=format, **how))
+    assert images.fault(str(path)) is None

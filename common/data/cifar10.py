@@ -64,8 +64,14 @@ def locate(data_dir=None, fetch=True):
     """The folder of the extracted files: the first of data_dir, ROSETTA_DATA and the user's cache that is given.
 
     Downloads into the cache when neither data_dir nor ROSETTA_DATA is set; with fetch=False that raises Unreachable.
+    Raises DataError for a file of another size, too.
     """
-    return download.locate(ARCHIVE, data_dir, fetch)
+    folder = download.locate(ARCHIVE, data_dir, fetch)
+    for path in (os.path.join(folder, name) for name in ARCHIVE.members):
+        size, expected = os.path.getsize(path), RECORDS * (1 + PIXELS)
+        if size != expected:
+            raise download.damaged(ARCHIVE, path, "has %d bytes instead of %d" % (size, expected))
+    return folder
 
 
 def _read(folder, names, n, layout):
@@ -83,22 +89,14 @@ def _read(folder, names, n, layout):
 
 
 def _read_file(path, x, y, layout):
-    expected = RECORDS * (1 + PIXELS)
     try:
-        size = os.path.getsize(path)
-        if size != expected:
-            raise _damaged(path, "has %d bytes instead of %d" % (size, expected))
         records = np.fromfile(path, np.uint8, len(y) * (1 + PIXELS)).reshape(len(y), 1 + PIXELS)
     except (IOError, OSError) as error:
         raise DataError("cannot read %s: %s" % (path, error.strerror or error)) from None
     y[:] = records[:, 0]
     if y.max() >= len(CLASSES):
-        raise _damaged(path, "holds the label %d, but CIFAR-10 has 0 to 9" % y.max())
+        raise download.damaged(ARCHIVE, path, "holds the label %d, but CIFAR-10 has 0 to 9" % y.max())
     _scale(records[:, 1:].reshape(-1, 3, 32, 32), x, layout)
-
-
-def _damaged(path, reason):
-    return DataError("%s %s: it is damaged; delete its folder and run again" % (path, reason))
 
 
 def _scale(pixels, x, layout):

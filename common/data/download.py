@@ -95,6 +95,16 @@ def _given(archive, path, source):
     )
 
 
+def damaged(archive, path, reason):
+    """The DataError for a file of the archive that is there but is not what it should be. reason: continues "FILE ..."."""
+    cache = cache_folder()
+    if not os.path.abspath(path).startswith(cache + os.sep):
+        advice = "%s %s there anew" % ("unpack" if archive.folder else "put", archive.urls[0])
+    else:
+        advice = "delete %s and run again" % os.path.join(cache, _name(archive))
+    return DataError("%s %s: it is damaged; %s" % (path, reason, advice))
+
+
 def _name(archive):
     """What is downloaded, as messages and the lock name it."""
     return archive.folder or archive.members[0]

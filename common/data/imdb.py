@@ -5,11 +5,11 @@ Source: Andrew Maas et al., Learning Word Vectors for Sentiment Analysis (ACL 20
 """
 
 import os
+import zipfile
 
 import numpy as np
 
 from common.data import download, loaded
-from common.data.errors import DataError
 from common.data.pickled import read_lists
 
 # Keras 3 states this SHA-256 for the first address. Keras 2 downloads from the second one, states the MD5
@@ -62,8 +62,13 @@ def locate(data_dir=None, fetch=True):
     """The folder of ``imdb.npz``: the first of data_dir, ROSETTA_DATA and the user's cache that is given.
 
     Downloads into the cache when neither data_dir nor ROSETTA_DATA is set; with fetch=False that raises Unreachable.
+    Raises DataError for a file that is no archive of arrays, too.
     """
-    return download.locate(ARCHIVE, data_dir, fetch)
+    folder = download.locate(ARCHIVE, data_dir, fetch)
+    path = os.path.join(folder, ARCHIVE.members[0])
+    if not zipfile.is_zipfile(path):
+        raise _damaged(path, "is no .npz archive")
+    return folder
 
 
 def _read(path, part, n, rng):
@@ -102,7 +107,7 @@ def cut(reviews, path):
 
 
 def _damaged(path, reason):
-    return DataError("%s %s: it is damaged; delete it and run again" % (path, reason))
+    return download.damaged(ARCHIVE, path, reason)
 
 
 def _synthetic(n, seed):

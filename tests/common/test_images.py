@@ -6,6 +6,8 @@ import pytest
 from common.data import images, loaded
 from common.data.errors import DataError
 
+JPEG = b"\xff\xd8\xff\xda\xff\xd9"  # what is looked at of one
+
 
 def test_generated_images_are_the_same_everywhere():
     x = images.generate(3)
@@ -22,12 +24,13 @@ def test_values_that_hold_on_every_machine():
 
 
 def test_a_file_that_is_no_picture_is_left_out_and_named(tmp_path, capsys):
-    for name in ("b.jpg", "a.PNG", "broken.png", "notes.txt"):
-        (tmp_path / name).write_text(name)
+    for name in ("b.jpg", "a.PNG", "broken.png"):
+        (tmp_path / name).write_bytes(JPEG)
+    (tmp_path / "notes.txt").write_text("notes")
 
     def decode(path):
         if "broken" in path:
-            raise ValueError("not an image\nsecond line")
+            raise ValueError("Traceback:\nnot an image\n")
         return path
 
     found = images.read(str(tmp_path), decode)
@@ -37,7 +40,7 @@ def test_a_file_that_is_no_picture_is_left_out_and_named(tmp_path, capsys):
 
 
 def test_a_missing_package_is_not_the_picture_s_fault(tmp_path):
-    (tmp_path / "a.png").write_text("a")
+    (tmp_path / "a.png").write_bytes(JPEG)
 
     def decode(path):
         raise ImportError("No module named 'PIL'")

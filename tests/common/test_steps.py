@@ -5,6 +5,7 @@ import time
 import numpy as np
 import pytest
 
+from common.passes import PassLog, record_passes
 from common.steps import StepLog
 
 
@@ -34,3 +35,11 @@ def test_steps_without_batches_wait_for_none():
 def test_result_that_may_still_be_computed_is_refused():
     with pytest.raises(TypeError, match="so that the device has finished"):
         StepLog(1).done(1, object())
+
+
+def test_outputs_that_are_not_finite_are_no_result():
+    log = PassLog()
+    for _ in range(2):
+        log.done(np.array([[1, 2], [np.nan, 2], [1, np.inf]], np.float32))
+    with pytest.raises(ValueError, match="the outputs of 2 of 3 inputs are not finite numbers"):
+        record_passes(log, 1, [np], "CPU", dict)

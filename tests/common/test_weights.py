@@ -78,6 +78,8 @@ def changed(**arrays):
         ({"conv1.weight": weights()["conv1.weight"]}, "the tensor conv1.bias is missing"),
         (changed(conv1_bias=np.zeros(3)), r"conv1.bias has the shape \(3,\) instead of \(2,\)"),
         (changed(conv9_bias=np.zeros(2)), "there is no tensor conv9.bias in this network; it has conv1.weight, "),
+        (changed(conv1_bias=np.array([0, np.nan])), r"conv1.bias holds numbers that are no finite float32 \(1\)"),
+        (changed(conv1_bias=np.full(2, 1e300)), r"conv1.bias holds numbers that are no finite float32 \(2\)"),
         (changed(conv1_bias=np.zeros(2, int)), "conv1.bias holds int64 instead of floating-point numbers"),
     ],
 )
