@@ -1,11 +1,7 @@
-"""Caffe2: on a CPU forward convolutions by NNPACK, an engine that Caffe2 brings; no gradient of the images, which nothing uses."""
+"""Caffe2: on a CPU forward convolutions by NNPACK, an engine that Caffe2 brings."""
 
 # %% after model
-from caffe2.python import utils
-
-for op in list(train_model.net.Proto().op) + list(test_model.net.Proto().op):
-    if op.type == "Conv":
-        if not workspace.has_cuda_support:
+if not workspace.has_cuda_support:
+    for op in list(train_model.net.Proto().op) + list(test_model.net.Proto().op):
+        if op.type == "Conv":
             op.engine = "NNPACK"
-        if op.input[0] == "data":
-            op.arg.extend([utils.MakeArgument("no_gradient_to_input", 1)])
