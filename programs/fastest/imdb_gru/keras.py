@@ -37,8 +37,8 @@ elif BACKEND == "jax":
     from functools import partial
 
     def loss_of(weights, others, x, y):
-        probabilities, _ = model.stateless_call(weights, others, x, training=True)
-        return loss_fn(y, probabilities)
+        logits, _ = model.stateless_call(weights, others, x, training=True)
+        return loss_fn(y, logits)
 
     @partial(backend.jit, donate_argnums=0)
     def train_step(state, others, reviews, labels, rows):

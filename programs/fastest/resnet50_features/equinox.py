@@ -4,6 +4,10 @@
 weights = export_weights()
 
 
+def is_norm(node):
+    return isinstance(node, eqx.nn.BatchNorm)
+
+
 def is_layers(node):
     return isinstance(node, eqx.nn.Sequential) and any(map(is_norm, node.layers))
 

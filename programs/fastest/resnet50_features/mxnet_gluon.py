@@ -1,5 +1,2 @@
-"""MXNet Gluon: on a CPU the graph is cut into subgraphs for oneDNN, which folds batch norm into convolutions."""
-
-# %% after weights
-if device == mx.cpu():
-    net.optimize_for(mx.nd.array(x[:BATCHSIZE]), backend="MKLDNN", static_alloc=True, static_shape=True)
+"""MXNet Gluon: nothing is known that the notebook lacks. On a CPU it cuts the graph into parts for oneDNN, which folds batch norm into
+convolutions."""

@@ -10,7 +10,7 @@ def place(n):
 
 @cache
 def jit(phase, n):  # a TinyJit replays one shape
-    return TinyJit(Context(TRAINING=1, WINO=1)(phase))
+    return TinyJit(Context(TRAINING=1)(phase))
 
 
 def loss_fn(x, y):
