@@ -144,13 +144,13 @@ class Catalog:
         rows = [row for key in wanted for row in self.rows(key)]
         chosen = []
         for name in names:
-            if name in self.tasks:
-                raise RosettaError(f"{name} is a task: run_all.py run --task {name}")
             there = tasks or any(row.framework == name.partition("[")[0] for row in rows)
             chosen += self._named(name, rows if there and "/" not in name else self.rows())
         return [row for row in self.rows() if row in chosen] if chosen else rows
 
     def _named(self, name: str, rows: list[Row]) -> list[Row]:
+        if name in self.tasks:
+            raise RosettaError(f"{name} is a task: say --task {name}, or {name}/{rows[0].name}")
         key, slash, rest = name.rpartition("/")
         if slash:
             rows = [row for row in rows if row.task == self.task(key).key]

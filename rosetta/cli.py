@@ -553,3 +553,7 @@ def main() -> None:
     except RosettaError as error:
         print(f"run_all.py: {printable(str(error))}", file=sys.stderr)
         sys.exit(2)
+    except OSError as error:  # of a disk that fails, say
+        name = f"{portable(str(error.filename))}: " if error.filename else ""
+        print(f"run_all.py: {printable(name + (error.strerror or str(error)))}", file=sys.stderr)
+        sys.exit(2)

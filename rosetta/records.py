@@ -276,8 +276,12 @@ def write(record: Record, results: Path) -> Path:
 
 
 def read_all(results: Path) -> list[tuple[Path, Record]]:
-    """Every record below the results folder, in the order of their paths."""
-    return [(file, _read(file)) for file in sorted(results.glob(RECORDS), key=lambda file: file.parts)]
+    """Every record below the results folder, in the order of their paths. Raises RosettaError for one that is not as it must be."""
+    try:
+        found = sorted(results.glob(RECORDS), key=lambda file: file.parts)
+    except OSError as error:
+        raise RosettaError(f"{portable(str(error.filename or results))} cannot be read: {error.strerror}") from None
+    return [(file, _read(file)) for file in found]
 
 
 def _read(file: Path) -> Record:

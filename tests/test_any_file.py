@@ -1,5 +1,6 @@
 """Files that anybody may have changed: each is refused in one line that names file and field, or it is shown like any other."""
 
+import errno
 import io
 import json
 import os
@@ -15,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rosetta import catalog, files, journal, plan, records
+from rosetta import catalog, cli, files, journal, plan, records
 from rosetta.compare import compare, show_batch
 from rosetta.errors import RosettaError
 from rosetta.journal import Line, Order, Status
@@ -334,6 +335,19 @@ def test_record_and_order_that_are_no_files(standin: StandIn, make):
     assert "order.json cannot be read" in one_line(
         standin.call("resume", "--out", str(standin.out), own_python=False).stderr
     )
+
+
+@pytest.mark.parametrize("method", ["glob", "open"])
+def test_a_disk_that_fails_is_one_line(monkeypatch, tmp_path, capsys, method):
+    def fail(*_, **__):
+        raise OSError(errno.EIO, os.strerror(errno.EIO), str(tmp_path))
+
+    monkeypatch.setattr(Path, method, fail)
+    monkeypatch.setattr("sys.argv", ["run_all.py", "report", "--out", str(tmp_path)])
+    monkeypatch.setattr("rosetta.streams.keep_on", lambda: None)
+    with pytest.raises(SystemExit, match="2"):
+        cli.main()
+    assert "Input/output error" in one_line(capsys.readouterr().err)
 
 
 def test_imports_of_a_catalog_are_names():

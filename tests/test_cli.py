@@ -73,7 +73,7 @@ def test_version_and_nothing_else_of_uv():
         (("good", "--python", "tset=/bin/sh"), "unknown environment tset; did you mean test?"),
         (("good", "--python", "test=/nowhere/python"), "--python test: there is no /nowhere/python"),
         (("good", "--python", "test"), "--python takes ENVIRONMENT=PATH or all=PATH, not test"),
-        ((TASK,), f"{TASK} is a task: run_all.py run --task {TASK}"),
+        ((TASK,), f"{TASK} is a task: say --task {TASK}, or {TASK}/good"),
         (("--task", TASK, "--all-tasks"), "--all-tasks names every task: leave out --task"),
         (("--data", "fake"), "--data takes real, not fake; --data-dir names a folder"),
         (("--data", "real", "--synthetic"), "--data real and synthetic data (--synthetic, or ROSETTA_DATA) contradict"),

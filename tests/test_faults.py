@@ -92,9 +92,13 @@ def test_never_starts(standin, tmp_path):
 
 
 @pytest.mark.long
-@fault("a kernel ends while it starts", "an interpreter that exits when asked for a kernel")
+@fault(
+    "a kernel ends while it starts",
+    "an interpreter that exits when asked for a kernel, as under a low limit of open files",
+)
 def test_ends_at_start(standin, tmp_path):
-    done = standin.run("good", options=("--synthetic", "--python", stand_in_python(tmp_path, "exit 1")))
+    python = stand_in_python(tmp_path, "echo 'OSError: [Errno 24] Too many open files' >&2; exit 1")
+    done = standin.run("good", options=("--synthetic", "--python", python))
     assert done.returncode == 1
     return the_line(done.stdout, "good: failed: "), kept_of(standin, "good", "failed")
 
@@ -110,6 +114,20 @@ def test_child_killed(standin):
     out, _ = runner.communicate(timeout=60)
     assert runner.returncode == 1
     return the_line(out, "good[slow]: crashed: "), kept_of(standin, "good-slow", "crashed")
+
+
+@pytest.mark.long
+@fault("the folder of a run is removed", "`rm -r` of the run's folder below `.batches` while a cell computes")
+def test_folder_removed(standin):
+    runner = standin.start("good[slow]")
+    while not (executed := list(standin.out.glob(".batches/*/rosetta-*/executed.ipynb"))):
+        time.sleep(0.1)
+    shutil.rmtree(executed[0].parent)
+    out, _ = runner.communicate(timeout=120)
+    assert runner.returncode == 1
+    record = standin.record("good-slow.failed")
+    assert record["status"] in ("crashed", "failed") and not processes_below(standin)
+    return the_line(out, "good[slow]: crashed: "), "a record; other runs go on"
 
 
 @pytest.mark.long

@@ -13,7 +13,7 @@ import uuid
 from collections import deque
 from collections.abc import Callable, Collection
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -37,11 +37,14 @@ from rosetta.run.telemetry import RunMeter
 PREFIX = "rosetta-"  # of a run's folder
 LINE = 64 * 1024  # bytes of a line that is read at once
 HEAD, TAIL = 2**20, 2**20  # bytes of the log that are kept: what came first, and what came last
+LOOK_S = 5.0  # between looks at a run's folder, without which nothing of the run is left
 LONGEST_NOTE = 80  # characters
 HOSTS = ("cpu", "numpy")  # in a framework's name for the device that is none of its GPUs
 FLOPS_OF_A_PROCESSOR, FLOPS_OF_A_GPU = 1e12, 1e16  # beyond them no time is one: today's fastest reach a quarter
 LEAST_GPU_MEMORY = 16 * 2**20  # bytes: a process that only opens a GPU takes more
+NOT_STARTED = "RuntimeError: Kernel "  # begins what Jupyter says of a kernel that does not answer
 NO_RECORD = "the notebook ended without a record"
+EXCEPTION = re.compile(r"[\w.]{1,80}(Error|Exception): ")  # begins the last line of a trace
 COLOUR = re.compile(r"\x1b\[[\d;]*m")
 # A cell's own place in IPython's traceback: of IPython 8 and newer, and of the older ones, where an arrow shows the line
 PLACE = re.compile(
@@ -209,7 +212,8 @@ def run_process(run: Run, plan: Plan, slot: Slot, watch: Watcher) -> tuple[Outco
     The outcome is as the process tells it, unless it was cut short.
     """
     sockets(run.folder).mkdir(mode=0o700)
-    timed_out, cookie, variables = False, str(run.folder.resolve()), {"PYDEVD_DISABLE_FILE_VALIDATION": "1"}
+    order = run.folder / JOB  # not the folder itself, which a kernel would make again
+    cookie, variables = str(run.folder.resolve()), {"PYDEVD_DISABLE_FILE_VALIDATION": "1"}
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
     try:
         with start("rosetta.run.child", str(run.folder), cookie=cookie, variables=variables, **pipes) as process:
@@ -218,22 +222,29 @@ def run_process(run: Run, plan: Plan, slot: Slot, watch: Watcher) -> tuple[Outco
             try:
                 with meter:
                     output.start()
-                    process.wait(plan.timeout_s)
-            except subprocess.TimeoutExpired:
-                timed_out = True
+                    end = time.monotonic() + plan.timeout_s
+                    while order.is_file() and (left_s := end - time.monotonic()) > 0:
+                        with suppress(subprocess.TimeoutExpired):
+                            process.wait(min(left_s, LOOK_S))
+                            break
             finally:
                 kill_tree(process.pid, cookie, meter.seen)
     finally:
         shutil.rmtree(sockets(run.folder), ignore_errors=True)
     output.join(timeout=5)
-    if timed_out:
+    if not order.is_file():
+        return Outcome("crashed", "its folder was removed while it ran"), meter
+    if left_s <= 0:
         return Outcome("timeout", f"stopped after {plan.timeout_s:g} s, its limit (--timeout sets another)"), meter
     try:
-        return Outcome(**json.loads(files.read(run.folder / OUTCOME))), meter
+        outcome = Outcome(**json.loads(files.read(run.folder / OUTCOME)))
     except (OSError, ValueError, TypeError):  # it was killed, or its disk is full
         said = portable(output.last_line)[:200] if process.returncode >= 0 else ""
         why = f"the run's process ended: {ending(process.returncode)}{said and f' ({said})'}"
         return Outcome("crashed", why), meter
+    if output.last_error and (outcome.error or "").startswith(NOT_STARTED):  # the kernel knew why
+        outcome = replace(outcome, error=f"{outcome.error} ({portable(output.last_error)[:200]})")
+    return outcome, meter
 
 
 class Output(threading.Thread):
@@ -242,6 +253,7 @@ class Output(threading.Thread):
     def __init__(self, stream: BinaryIO, log: Path, meter: RunMeter, watch: Watcher):
         super().__init__(daemon=True)
         self.last_line = ""  # that says something
+        self.last_error = ""  # the last line that names an exception
         self._stream, self._log, self._meter, self._watch = stream, log, meter, watch
         self._opened: int | None = None  # the log, which is opened once: what lies there later may be another file
 
@@ -262,10 +274,12 @@ class Output(threading.Thread):
             self._write(f"\n[{left_out:,} bytes of the run's output are left out here]\n".encode())
         self._write(b"".join(tail))
         if self._opened is not None:
-            os.close(self._opened)
+            with suppress(OSError):  # the disk fails: what was written is there or not
+                os.close(self._opened)
 
     def _tell(self, text: str) -> None:
         self.last_line = text or self.last_line
+        self.last_error = text if EXCEPTION.match(text) else self.last_error
         if part := PATTERN.search(text):
             note = part["note"][:LONGEST_NOTE]
             with suppress(Exception):  # the run does not depend on who watches it
