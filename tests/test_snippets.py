@@ -1,4 +1,4 @@
-"""What a notebook says in its text is true of its code: the lines that save and load, and what is compiled."""
+"""What a notebook says in its text is true of its code: the lines that save and load, what is compiled, how pictures are cropped."""
 
 import ast
 import os
@@ -6,8 +6,11 @@ import re
 import textwrap
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
+from PIL import Image
 
+from common.data import images
 from rosetta.catalog import Row
 from rosetta.errors import Unavailable
 from rosetta.measure.rows import Measuring
@@ -72,12 +75,35 @@ def statements(row: Row) -> list[str]:
     return [ast.unparse(statement) for statement in ast.parse(code).body]
 
 
-def run(row: Row, after: str, parameters: dict) -> None:
-    """A notebook with few steps, and what follows it, in one process. Raises RosettaError."""
+# After the cells that read a folder of pictures
+CROPPED = """
+import numpy as np
+x = np.asarray(x)
+if x.shape[-1] == 3:
+    x = x.transpose(0, 3, 1, 2)
+off = np.abs(x - np.load({expected!r})).mean(axis=(1, 2, 3)) * 255 * 0.226
+assert off.max() < {most}, off
+"""
+SIZES = (
+    (999, 257),
+    (427, 640),
+    (500, 341),
+    (257, 999),
+    (225, 400),
+    (300, 301),
+    (224, 224),
+    (1023, 777),
+)  # width, height
+MOST = 1.5  # of 255, in the mean of a picture: what filters and JPEG decoders differ by; a crop that is a pixel off makes 4 to 8
+
+
+def run(row: Row, after: str, parameters: dict, roles: tuple[str, ...] = ()) -> None:
+    """A notebook with few steps, or its cells of these roles, and what follows, in one process. Raises RosettaError."""
     kind = MEASURING.catalog.kind(row)
     constants = MEASURING.catalog.task(row.task).constants() | parameters
     planned = MEASURING.plan(row, parameters | kind.short(constants, steps=2, turns=1))
-    with workers.share() as slot, MEASURING.scripts(planned, by_role(row.notebook) | {"after": after}) as (script,):
+    code = {role: source for role, source in by_role(row.notebook).items() if role in roles or not roles}
+    with workers.share() as slot, MEASURING.scripts(planned, code | {"after": after}) as (script,):
         script.run(slot, timeout_s=900)
 
 
@@ -116,5 +142,26 @@ def test_what_is_saved_is_loaded(row, missing):
 def test_what_promises_to_compile_compiles(row, network, missing):
     try:
         run(row, WITNESSES[row.name], {"NETWORK": network} if network else {})
+    except Unavailable as reason:
+        missing(str(reason))
+
+
+@pytest.mark.rows
+@pytest.mark.drawn(4)
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("row", [row for row in NOTEBOOKS if row.task == "resnet50_features"], ids=lambda row: row.name)
+def test_own_pictures_are_cropped_alike(row, missing, tmp_path):
+    """Also those of odd sizes, where the margin is rounded to the even number, as torchvision's."""
+    random, folder = np.random.RandomState(0), tmp_path / "pictures"
+    folder.mkdir()
+    for number, (width, height) in enumerate(SIZES):
+        blocks = random.randint(0, 256, (height // 16 + 2, width // 16 + 2, 3)).astype(np.uint8)
+        smooth = np.asarray(Image.fromarray(blocks).resize((width, height), Image.BICUBIC), int)
+        noisy = np.clip(smooth + random.randint(-20, 21, smooth.shape), 0, 255).astype(np.uint8)
+        Image.fromarray(noisy).save(folder / f"{number}.jpg", quality=90)
+    np.save(tmp_path / "expected.npy", np.stack(images.read(str(folder), images.decode)))
+    after = CROPPED.format(expected=str(tmp_path / "expected.npy"), most=MOST)
+    try:
+        run(row, after, {"IMAGES": str(folder)}, roles=("parameters", "setup", "data"))
     except Unavailable as reason:
         missing(str(reason))
