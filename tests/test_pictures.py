@@ -148,7 +148,7 @@ def test_a_file_that_not_every_framework_reads_as_the_same_picture(tmp_path, fol
     shown = name.replace("\udce9", "\\xe9")
     with pytest.raises(DataError) as refused:
         checked(folder)
-    assert re.search(f"/{re.escape(shown)}: .*{reason}, or take it out$", str(refused.value))
+    assert re.search(f"/{re.escape(shown)}: .*{reason} .mend it or take it out.$", str(refused.value))
     assert len(images.read(str(flat), images.decode)) == 1
     said = capsys.readouterr().out
     assert name == "notes.txt" or re.search(f"^left out {re.escape(shown)}: .*{reason}$", said, re.M), said

@@ -31,7 +31,7 @@ def checked(folder, n, network):
         for file in files[path]:
             reason = fault(file)
             if reason is not None:
-                raise DataError("IMAGES: %s: %s, or take it out" % (shown(file), reason))
+                raise DataError("IMAGES: %s: %s (mend it or take it out)" % (shown(file), reason))
     pictures = sum(map(len, files.values()))
     if pictures < n:
         found = "%d pictures in %d folders" % (pictures, len(classes))
