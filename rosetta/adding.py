@@ -31,6 +31,7 @@ from rosetta.batch import save
 from rosetta.catalog import Catalog, Frameworks, Row
 from rosetta.catalog import load as load_catalog
 from rosetta.errors import RosettaError
+from rosetta.figures import clock
 from rosetta.journal import STYLES
 from rosetta.paths import checkout, from_root
 from rosetta.plan import Plan
@@ -42,6 +43,7 @@ from rosetta.run.kernels import chosen
 from rosetta.run.processes import FOREIGN_VARIABLES
 from rosetta.tasks import UNTIMED, Cost, Task
 from rosetta.terminal import Console
+from rosetta.verify import conformance
 from rosetta.verify.command import Setting, log_of
 from rosetta.verify.conformance import PROOFS
 from rosetta.verify.proof import causes, level_names
@@ -54,7 +56,7 @@ ENTRY = """
 [frameworks.{name}]
 title = "{name}"
 environment = "{environment}"
-imports = ["{name}"]
+imports = [{imports}]
 released = {released}                                    # the year of its first release
 homepage = "{homepage}"                # its documentation
 """
@@ -74,6 +76,7 @@ LIKEWISE = (
     " If it brings packages that environments/{other} has, ask for the same versions: uv stores their files once. "
     "Copy what [variables] of that environment sets for them."
 )
+SHARED = """, in the place of `{name}`, and in the files of its builds for GPUs. The mark `# for {name}` keeps the proofs of the other rows."""
 TITLE = re.compile(r"^# [^:\n]*", re.MULTILINE)
 
 
@@ -96,7 +99,7 @@ def new(name: str, task: str | None, like: str | None, environment: str | None) 
     title["source"] = TITLE.sub(f"# {name}", "".join(title["source"]), count=1).splitlines(keepends=True)
     written, steps = [], []
     if name not in catalog.frameworks:
-        written, steps = _write_places(name, environment or name, model)
+        written, steps = _write_places(catalog, name, environment or name, model)
     elif environment:
         raise RosettaError(f"catalog.toml has [frameworks.{name}], which says its environment: leave the option out")
     # After its entry: there is no notebook without one
@@ -128,7 +131,7 @@ def _model(catalog: Catalog, task: str | None, like: str | None) -> Row:
     return (rows or catalog.select(names, tasks[0]))[0]
 
 
-def _write_places(name: str, environment: str, model: Row) -> tuple[list[str], list[str]]:
+def _write_places(catalog: Catalog, name: str, environment: str, model: Row) -> tuple[list[str], list[str]]:
     """Write the environment, where there is none, and the entry; what was written, and what is left to do there."""
     folder = checkout.environments / environment
     if not re.fullmatch(r"[a-z][\w-]*", environment):
@@ -136,10 +139,24 @@ def _write_places(name: str, environment: str, model: Row) -> tuple[list[str], l
     shared = environment in environments.names()
     if folder.exists() and not shared:
         raise RosettaError(f"{from_root(folder)} is there, but it has no environment.toml: delete it, or name another")
-    entry = ENTRY.format(name=name, environment=environment, released=RELEASED, homepage=HOMEPAGE)
+    imports = [name, *(_computes_through(catalog, environment) if shared else [])]
+    entry = ENTRY.format(
+        name=name,
+        environment=environment,
+        imports=", ".join(f'"{module}"' for module in imports),
+        released=RELEASED,
+        homepage=HOMEPAGE,
+    )
     text = f"{files.text(checkout.catalog).rstrip()}\n{entry}"
     files.parse(Frameworks, text, checkout.catalog.name)
-    if not shared:
+    builds = [f"{environment}={build}" for build in environments.load(environment).recipe.builds] if shared else []
+    if shared:
+        for build in (None, *environments.load(environment).recipe.builds):
+            asked, _ = environments.load(environment, build).requirements
+            there = files.text(asked)
+            if canonicalize_name(name) not in map(environments.name_of, there.splitlines()):
+                files.write_atomically(asked, f"{there.rstrip()}\n{name}  # for {name}\n".lstrip())
+    else:
         python = environments.load(model.environment).recipe.python
         files.write_atomically(folder / "requirements.in", PACKAGES.format(name=name, environment=environment))
         files.write_atomically(folder / "requirements.txt", f"# Not locked yet: run_all.py env {environment} --lock\n")
@@ -149,11 +166,21 @@ def _write_places(name: str, environment: str, model: Row) -> tuple[list[str], l
         f"{from_root(folder)}/: {'shared with the rows that it has' if shared else 'new'}",
         f"catalog.toml: the entry [frameworks.{name}]",
     ], [
-        f"environments/{environment}/requirements.in: name the package of {name} there, if it is not there yet."
-        + ("" if shared else LIKEWISE.format(other=model.environment)),
+        f"environments/{environment}/requirements.in: name the package of {name} there"
+        + (SHARED.format(name=name) if shared else "." + LIKEWISE.format(other=model.environment)),
         f"catalog.toml: in [frameworks.{name}] write title, released and homepage, and the modules that it imports.",
-        f"python3 run_all.py env {environment} --lock: this resolves, installs and imports the packages.",
+        f"python3 run_all.py env {environment} --lock: this resolves, installs and imports the packages, and says which proofs "
+        "are due then.",
+        *(f"python3 run_all.py env {environment} --lock --build {build}: the same for GPUs." for build in builds),
     ]
+
+
+def _computes_through(catalog: Catalog, environment: str) -> list[str]:
+    """The module whose builds for GPUs an environment's rows have in common; none where it has no such builds."""
+    recipe = environments.load(environment).recipe
+    rows = [row for row in catalog.rows() if row.environment == environment]
+    modules = dict.fromkeys(module for row in rows for module in row.imports if recipe.covers_gpus((module,)))
+    return list(modules)[:1]
 
 
 # ---- env: environments, and with --lock their packages
@@ -191,6 +218,7 @@ def _lock_and_try(environment: Environment, log: Path, tell: Tell, again: bool) 
 
     Its sizes are written into ``environment.toml`` where that has none. Raises RosettaError where a step fails.
     """
+    due = _due(environment.name)
     download_gb = lock(environment, tell)
     environment = environments.load(environment.name, environment.build)  # as it is written now
     environment.provision(log, tell, again)
@@ -208,7 +236,22 @@ def _lock_and_try(environment: Environment, log: Path, tell: Tell, again: bool) 
         where = f"written into {from_root(file)}"
     names = dict.fromkeys(module for modules, _ in imports for module in modules)
     told = ", ".join(f"{name} = {value:g}" for name, value in sizes.items())
-    return f"{environment.title}: ready; imports {', '.join(names) or 'nothing yet'}; {told} ({where})"
+    line = f"{environment.title}: ready; imports {', '.join(names) or 'nothing yet'}; {told} ({where})"
+    now = {name: seconds for name, seconds in _due(environment.name).items() if name not in due}
+    if now:
+        line += f"\n{len(now)} proofs are due now, about {clock(sum(now.values()))}: run_all.py verify {' '.join(map(shlex.quote, now))} --out results"
+    return line
+
+
+def _due(environment: str) -> dict[str, float]:
+    """The rows of an environment whose committed proof is of something else than today's, and the seconds that it took."""
+    catalog = load_catalog()
+    return {
+        row.full_name: line.seconds
+        for task in catalog.tasks
+        for row, line in conformance.lines(catalog, task, conformance.read(checkout.results, task))
+        if row.environment == environment and line.stale
+    }
 
 
 def lock(environment: Environment, tell: Tell) -> float:
