@@ -244,6 +244,44 @@ def test_new_framework_is_checked_to_its_first_mistake_and_its_cost_is_written(t
     assert not list(toy.root.glob("results*")), "there is no results folder, nor a page"
 
 
+VARIANTS = """
+[frameworks.pytorch]
+title = "PyTorch"
+environment = "test"
+imports = ["numpy"]
+released = 2016
+homepage = "https://pytorch.org"
+[frameworks.pytorch.variants.compiled]
+parameters = { COMPILE = "default" }
+[frameworks.pytorch.variants.bf16]
+parameters = { PRECISION = "bf16" }
+[frameworks.pytorch.variants.torch1]
+title = "PyTorch 1"
+"""
+
+
+def test_a_variant_is_a_row_where_the_notebook_binds_its_parameters(standin):
+    """A new task with a framework that has variants needs no line for those that its notebook does not know."""
+    standin.catalog(standin.entry("good") + VARIANTS)
+    toys.write(standin.root)
+    toys.notebook(standin.root, "toy_train", "import sys;", "COMPILE = None\nimport sys;", framework="pytorch")
+    toys.notebook(standin.root, "toy_infer", framework="pytorch")
+    listed = standin.call("list", own_python=False)
+    assert listed.returncode == 2 and "bf16.parameters" in one_line(listed.stderr), "no notebook knows it"
+    standin.catalog(standin.entry("good") + VARIANTS.replace("PRECISION", "COMPILE"))
+    with (standin.root / "catalog.toml").open("a") as catalog:
+        catalog.write(toys.FRAMEWORK)
+    listed = standin.call("list", own_python=False)
+    assert re.findall(r"^(toy_\S+/pytorch\S*)", listed.stdout, re.MULTILINE) == [
+        "toy_infer/pytorch",
+        "toy_infer/pytorch[torch1]",
+        "toy_train/pytorch",
+        "toy_train/pytorch[compiled]",
+        "toy_train/pytorch[bf16]",
+        "toy_train/pytorch[torch1]",
+    ], listed.stdout + listed.stderr
+
+
 def test_runner_is_as_it_was(toy):
     digests = [files.digest((root / "rosetta").rglob("*.py"), root) for root in (toy.root, ROOT)]
     assert digests[0] == digests[1]
