@@ -17,7 +17,6 @@ from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
-import psutil
 import tomlkit
 from packaging import tags
 from packaging.markers import default_environment
@@ -357,10 +356,11 @@ NOISE = 1.5  # times: a cost that is nearer to the written one than that is not 
 EPOCHS = 2  # of the run of a row that trains, so that there is a test between epochs and a loss to fall
 
 
-def check(name: str, where: Where) -> int:
+def check(name: str, where: Where, cost_alone: bool) -> int:
     """Check a row, or every row that the name stands for. Exit code 1 at the first mistake, which is explained.
 
-    What runs leave goes to a new folder, which is kept and named where something is wrong.
+    What runs leave goes to a new folder, which is kept and named where something is wrong. cost_alone: measure what a run costs,
+    and nothing else.
     """
     catalog, console = load_catalog(), Console()
     scratch = Path(tempfile.mkdtemp(prefix="rosetta-check-"))
@@ -368,7 +368,8 @@ def check(name: str, where: Where) -> int:
         if row.full_name != name:
             console.say(f"{row.full_name}:")
         checked = _Row(catalog, row, replace(where, names=(row.full_name,), out=scratch, jobs=1), console)
-        for step in STEPS:
+        for step in ("smoke", "cost") if cost_alone else STEPS:
+            console.say(f"  {step} ...", "dim")
             started = time.monotonic()
             try:
                 told = getattr(checked, step)()
@@ -381,6 +382,8 @@ def check(name: str, where: Where) -> int:
                 return 1
             console.say(f"  {step:<9} ok  {told}  ({time.monotonic() - started:.0f} s)")
     shutil.rmtree(scratch, ignore_errors=True)
+    if cost_alone:
+        return 0
     console.say(
         f"Now run_all.py verify {shlex.quote(name)} --out results keeps the proof, then run_all.py report renews the pages."
     )
@@ -394,7 +397,6 @@ class _Row:
         self.catalog, self.row, self.where, self.console = catalog, row, where, console
         self.task = catalog.task(row.task)
         self.ran: tuple[Plan, Record] | None = None  # by the step ``smoke``
-        self.load = 0.0  # of the machine before the run: processes that compute
 
     def contract(self) -> str:
         entry, place = self.catalog.frameworks[self.row.framework], f"catalog.toml: frameworks.{self.row.framework}"
@@ -430,7 +432,6 @@ class _Row:
         (planned,) = plan.make(self.catalog, [self.row], UNTIMED, overrides, gpu=slot.on_gpu, synthetic=where.synthetic)
         planned = planned.model_copy(update={"test_each_epoch": trains})
         data.locate_all([planned], where.data_dir)
-        self.load = psutil.getloadavg()[0]
         tell = events(lambda note: self.console.say(f"    {note}", "dim"))
 
         def watch(progress: Progress) -> None:
@@ -467,12 +468,12 @@ class _Row:
         planned, record = self.ran
         if planned.on_gpu:
             return f"not measured: it is for {CORES} processors, so for --gpus none"
+        if record.disturbed:
+            again = f"run_all.py check {shlex.quote(self.row.full_name)} --cost"
+            return f"not written, because {record.disturbed}: {again} when the machine is idle"
         cost = measured_cost(planned, record)
         where = "written into" if write_cost(self.task, self.row, cost) else "near to that in"
-        told = f"start_s = {cost.start_s:g}, item_ms = {cost.item_ms:g}: {where} {self.task.file}"
-        if self.load < len(machine.processors()):
-            return told
-        return f"{told}; the machine had other work (load {self.load:.1f}), so check again when it has none"
+        return f"start_s = {cost.start_s:g}, item_ms = {cost.item_ms:g}: {where} {self.task.file}"
 
 
 def _log(file: Path) -> str:

@@ -6,11 +6,11 @@ import shutil
 import subprocess
 import tempfile
 
-import psutil
 import pytest
 
 from rosetta import catalog, files, tasks
 from rosetta.kinds import KINDS
+from rosetta.records import Record
 from tests import toys
 from tests.inside import Inside
 from tests.standin import ROOT, StandIn, one_line
@@ -233,13 +233,19 @@ def test_new_framework_is_checked_to_its_first_mistake_and_its_cost_is_written(t
         file.write_text(file.read_text().replace(before, after))
     assert "; but the loss of its epochs does not fall: 2.0000, 2.0000" in done.stdout, "which verify explains"
     before = task.read_text()
-    monkeypatch.setattr(psutil, "getloadavg", lambda: (99.0, 0.0, 0.0))
+    monkeypatch.setattr(Record, "disturbed", "other programs used 99% of the processors (python)")
     done = toy.call("check", row)
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.returncode == 0 and task.read_text() == before, done.stdout + done.stderr
     assert list(tmp_path.glob("rosetta-check-*")) == left
-    assert "the machine had other work (load 99.0)" in done.stdout
+    assert (
+        f"not written, because other programs used 99% of the processors (python): run_all.py check {row} --cost"
+        in done.stdout
+    )
     assert f"Now run_all.py verify {row} --out results" in done.stdout
     assert re.findall(r"^  (\w+) +ok  ", done.stdout, re.MULTILINE) == STEPS
+    monkeypatch.setattr(Record, "disturbed", None)
+    done = toy.call("check", row, "--cost")
+    assert done.returncode == 0 and re.findall(r"^  (\w+) +ok  ", done.stdout, re.MULTILINE) == ["smoke", "cost"]
     assert task.read_text().startswith(before) and f"{NEW} = {{ cost = {{ start_s = " in task.read_text()
     assert not list(toy.root.glob("results*")), "there is no results folder, nor a page"
 
