@@ -16,6 +16,7 @@ from contextlib import suppress
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import tomlkit
 from packaging import tags
@@ -29,9 +30,10 @@ from rosetta import data, files, notebook, plan, records, sections
 from rosetta.batch import save
 from rosetta.catalog import Catalog, Frameworks, Row
 from rosetta.catalog import load as load_catalog
-from rosetta.errors import RosettaError
+from rosetta.errors import RosettaError, unknown
 from rosetta.figures import clock
 from rosetta.journal import STYLES
+from rosetta.kinds import KINDS
 from rosetta.paths import checkout, from_root
 from rosetta.plan import Plan
 from rosetta.records import Record
@@ -79,43 +81,121 @@ SHARED = """, in the place of `{name}`, and in the files of its builds for GPUs.
 TITLE = re.compile(r"^# [^:\n]*", re.MULTILINE)
 
 
-def new(name: str, task: str | None, like: str | None, environment: str | None) -> int:
+def new(name: str, task: str | None, like: str | None, environment: str | None, kind: str | None) -> int:
     """Write notebook, environment and catalog entry, and tell what is left to do. Nothing is overwritten.
 
     A framework that the catalog has gets a notebook in another task. like: the row whose notebook is copied. environment:
-    a folder that is there is shared. Raises RosettaError before anything is written.
+    a folder that is there is shared. kind: of a new task, whose files are written as well; the notebook is then the example's.
+    Raises RosettaError before anything is written.
     """
     catalog = load_catalog()
-    model = _model(catalog, task, like)
-    target = checkout.notebooks / model.task / f"{name}.ipynb"
+    if kind:
+        _check_task(catalog, task, like, kind)
+    model = _model(catalog, catalog.main if kind else task, like)
+    key = task if kind else model.task
+    target = checkout.notebooks / key / f"{name}.ipynb"
     if not (name.isascii() and name.isidentifier() and name.islower()) or keyword.iskeyword(name):
         raise RosettaError(f"{name} cannot be a framework's name: use small letters, digits and _, as in my_framework")
     if target.exists():
         raise RosettaError(f"the name {name} is taken: there is {from_root(target)}")
-    notebook.cut(model.notebook, catalog.kind(model))  # a notebook that breaks the contract is not copied
-    copy = json.loads(files.text(model.notebook))
-    title = copy["cells"][0]
-    title["source"] = TITLE.sub(f"# {name}", "".join(title["source"]), count=1).splitlines(keepends=True)
     written, steps = [], []
+    if kind:
+        copy, like_title, copied = _example(task, kind, name), "the example", "the example of its kind"
+    else:
+        notebook.cut(model.notebook, catalog.kind(model))  # a notebook that breaks the contract is not copied
+        copy, like_title, copied = (
+            json.loads(files.text(model.notebook)),
+            model.title,
+            f"a copy of {model.notebook.name}",
+        )
+        title = copy["cells"][0]
+        title["source"] = TITLE.sub(f"# {name}", "".join(title["source"]), count=1).splitlines(keepends=True)
     if name not in catalog.frameworks:
         written, steps = _write_places(catalog, name, environment or name, model)
     elif environment:
         raise RosettaError(f"catalog.toml has [frameworks.{name}], which says its environment: leave the option out")
+    if kind:
+        of_task, left = _write_task(task, kind, name)
+        written, steps = [*of_task, *written], [*left, *steps]
     # After its entry: there is no notebook without one
     files.write_atomically(target, json.dumps(copy, indent=1, ensure_ascii=False) + "\n")
-    row = name if len(catalog.tasks) == 1 else f"{model.task}/{name}"
+    row = name if not kind and len(catalog.tasks) == 1 else f"{key}/{name}"
     steps += [
         f"{from_root(target)}: rewrite each cell and the text above it. Keep the headings and the tags. The concepts in a "
-        f"cell's metadata name lines of {model.title}: name your own.",
+        f"cell's metadata name lines of {like_title}: name your own.",
         f"python3 run_all.py check {row}: this explains the first mistake, until there is none.",
         f"python3 run_all.py verify {row} --out results: this keeps the proof.",
         "python3 run_all.py report: this renews the generated pages. Then commit all of it.",
     ]
-    for line in (*written, f"{from_root(target)}: a copy of {model.notebook.name}", "What is left to do:"):
+    for line in (*written, f"{from_root(target)}: {copied}", "What is left to do:"):
         print(line)
     for number, step in enumerate(steps, start=1):
         print(f"  {number}. {step}")
     return 0
+
+
+EXAMPLES = Path("tests", "toy_tasks")  # a small task of each kind, as its files lie in a checkout
+FILES = {  # of a task, and what is left to do in each
+    "common/params/{}.py": "the constants that all notebooks share; WEIGHT_SHAPES and EXPECTED of the network.",
+    "common/reference/{}.py": "the network in NumPy, in float64: the definition that notebooks are held against.",
+    "notebooks/{}/README.md": "what the task is: data, network, constants.",
+    "notebooks/{}/task.toml": "title, presets, and what each step is in words that are true of every framework.",
+}
+DATA = "common/data/{}.py"
+LOADER = (
+    "the loader: `load(n_train, n_test)` returns arrays, and generated ones where `loaded.is_synthetic()`; `locate` returns the "
+    "folder of the real data, or says how to get them. Level 3 of the proof asks for 1,510 test examples."
+)
+
+
+def _check_task(catalog: Catalog, task: str | None, like: str | None, kind: str) -> None:
+    """Raises RosettaError where a new task of this name cannot be written."""
+    if kind not in KINDS:
+        raise unknown("kind", kind, KINDS)
+    if not task or like:
+        raise RosettaError("--kind is of a new task: name it with --task, and leave out --like")
+    if not (task.isascii() and task.isidentifier() and task.islower()) or keyword.iskeyword(task):
+        raise RosettaError(f"{task} cannot be a task's name: use small letters, digits and _, as in mnist_mlp")
+    for there in (checkout.root / path.format(task) for path in (*FILES, DATA)):
+        if there.exists():
+            raise RosettaError(f"the name {task} is taken: there is {from_root(there)}")
+
+
+def _renamed(text: str, task: str, kind: str, framework: str) -> str:
+    """A file of the example, with the names of the new task in it."""
+    text = re.sub(r"\btoy\b", task, text.replace(f"toy_{kind}", task))
+    return re.sub(r"^numpy = ", f"{framework} = ", text, flags=re.MULTILINE)
+
+
+def _write_task(task: str, kind: str, framework: str) -> tuple[list[str], list[str]]:
+    """Write the files of a task but for its notebook; what was written, and what is left to do there."""
+    places = {path.format(task): (path.format(f"toy_{kind}"), left) for path, left in FILES.items()}
+    places[DATA.format(task)] = DATA.format("toy"), LOADER
+    for path, (example, _) in places.items():
+        text = files.text(checkout.root / EXAMPLES / example)
+        files.write_atomically(checkout.root / path, _renamed(text, task, kind, framework))
+    about = f"the example of kind {kind}"
+    return [f"{path}: {about}" for path in places], [f"{path}: {left}" for path, (_, left) in places.items()]
+
+
+def _example(task: str, kind: str, framework: str) -> dict[str, Any]:
+    """The notebook of the example: its code is plain NumPy, a cell after each line ``# %% ROLE``."""
+    code = _renamed(
+        files.text(checkout.root / EXAMPLES / "notebooks" / f"toy_{kind}" / "numpy.py"), task, kind, framework
+    )
+    headings = {role.name: role.heading for role in KINDS[kind].roles}
+    cells = [("markdown", f"# {framework}: {task}\n\nSay what the framework is, and link its documentation.", {})]
+    for role, source in re.findall(r"# %% (\w+)\n(.*?)(?=\n# %% |\Z)", code, re.DOTALL):
+        heading = f"## {headings.pop(role)}" if role in headings else "### More of it"
+        cells.append(("markdown", f"{heading}\n\n- Say what is particular to {framework} here.", {}))
+        cells.append(("code", source.strip(), {"tags": [role]}))
+    more = {"markdown": {}, "code": {"execution_count": None, "outputs": []}}
+    made = [
+        {"cell_type": of, "id": f"cell-{number}", "metadata": metadata, "source": source.splitlines(keepends=True)}
+        | more[of]
+        for number, (of, source, metadata) in enumerate(cells)
+    ]
+    return {"cells": made, "metadata": notebook.METADATA, "nbformat": 4, "nbformat_minor": 5}
 
 
 def _model(catalog: Catalog, task: str | None, like: str | None) -> Row:

@@ -471,14 +471,17 @@ def lab(where: Where, folder: Path | None, port: int | None, browser: bool, allo
     "computes through a package that is there: a copy of it may take gigabytes.",
     "NAME",
 )
-def new(framework: str, where: Where, like: str | None, environment: str | None) -> None:
-    """Add a framework: its notebook, environment and catalog entry.
+@option(
+    "--kind", "Add the task of --task as well, from a small example of this kind: train, infer, speed, entries.", "KIND"
+)
+def new(framework: str, where: Where, like: str | None, environment: str | None, kind: str | None) -> None:
+    """Add a framework: its notebook, environment and catalog entry; with --kind a task, too.
 
     They are copies to be rewritten; what is left to do is told. FRAMEWORK is the name of its notebook and catalog entry, as in my_framework.
     """
     from rosetta import adding
 
-    sys.exit(lock.alone("new", lambda: adding.new(framework, where.task, like, environment)))
+    sys.exit(lock.alone("new", lambda: adding.new(framework, where.task, like, environment, kind)))
 
 
 @app.command()

@@ -15,6 +15,7 @@ from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from math import inf
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -224,7 +225,7 @@ def run_process(run: Run, plan: Plan, slot: Slot, watch: Watcher) -> tuple[Outco
             try:
                 with meter:
                     output.start()
-                    end = time.monotonic() + plan.timeout_s
+                    end = time.monotonic() + (plan.timeout_s or inf)
                     while order.is_file() and (left_s := end - time.monotonic()) > 0:
                         with suppress(subprocess.TimeoutExpired):
                             process.wait(min(left_s, LOOK_S))
