@@ -505,10 +505,14 @@ def tidy(where: Where) -> None:
     """Take from notebooks what an editor has saved: outputs, numbers, the kernel."""
     from rosetta import catalog, notebook
 
-    rows = catalog.load().select(where.names, where.task)
-    for file in dict.fromkeys(row.notebook for row in rows):
-        if notebook.tidy(file):
-            print(f"{portable(str(file))}: tidied")
+    def work() -> int:
+        rows = catalog.load().select(where.names, where.task)
+        for file in dict.fromkeys(row.notebook for row in rows):
+            if notebook.tidy(file):
+                print(f"{portable(str(file))}: tidied")
+        return 0
+
+    sys.exit(lock.alone("tidy", work))
 
 
 @app.group(cls=Ordered)
