@@ -16,8 +16,8 @@ from contextlib import suppress
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
-import psutil
 import tomlkit
 from packaging import tags
 from packaging.markers import default_environment
@@ -30,8 +30,10 @@ from rosetta import data, files, notebook, plan, records, sections
 from rosetta.batch import save
 from rosetta.catalog import Catalog, Frameworks, Row
 from rosetta.catalog import load as load_catalog
-from rosetta.errors import RosettaError
+from rosetta.errors import RosettaError, unknown
+from rosetta.figures import clock
 from rosetta.journal import STYLES
+from rosetta.kinds import KINDS
 from rosetta.paths import checkout, from_root
 from rosetta.plan import Plan
 from rosetta.records import Record
@@ -42,6 +44,7 @@ from rosetta.run.kernels import chosen
 from rosetta.run.processes import FOREIGN_VARIABLES
 from rosetta.tasks import UNTIMED, Cost, Task
 from rosetta.terminal import Console
+from rosetta.verify import conformance
 from rosetta.verify.command import Setting, log_of
 from rosetta.verify.conformance import PROOFS
 from rosetta.verify.proof import causes, level_names
@@ -54,7 +57,7 @@ ENTRY = """
 [frameworks.{name}]
 title = "{name}"
 environment = "{environment}"
-imports = ["{name}"]
+imports = [{imports}]
 released = {released}                                    # the year of its first release
 homepage = "{homepage}"                # its documentation
 """
@@ -74,46 +77,125 @@ LIKEWISE = (
     " If it brings packages that environments/{other} has, ask for the same versions: uv stores their files once. "
     "Copy what [variables] of that environment sets for them."
 )
+SHARED = """, in the place of `{name}`, and in the files of its builds for GPUs. The mark `# for {name}` keeps the proofs of the other rows."""
 TITLE = re.compile(r"^# [^:\n]*", re.MULTILINE)
 
 
-def new(name: str, task: str | None, like: str | None, environment: str | None) -> int:
+def new(name: str, task: str | None, like: str | None, environment: str | None, kind: str | None) -> int:
     """Write notebook, environment and catalog entry, and tell what is left to do. Nothing is overwritten.
 
     A framework that the catalog has gets a notebook in another task. like: the row whose notebook is copied. environment:
-    a folder that is there is shared. Raises RosettaError before anything is written.
+    a folder that is there is shared. kind: of a new task, whose files are written as well; the notebook is then the example's.
+    Raises RosettaError before anything is written.
     """
     catalog = load_catalog()
-    model = _model(catalog, task, like)
-    target = checkout.notebooks / model.task / f"{name}.ipynb"
+    if kind:
+        _check_task(catalog, task, like, kind)
+    model = _model(catalog, catalog.main if kind else task, like)
+    key = task if kind else model.task
+    target = checkout.notebooks / key / f"{name}.ipynb"
     if not (name.isascii() and name.isidentifier() and name.islower()) or keyword.iskeyword(name):
         raise RosettaError(f"{name} cannot be a framework's name: use small letters, digits and _, as in my_framework")
     if target.exists():
         raise RosettaError(f"the name {name} is taken: there is {from_root(target)}")
-    notebook.cut(model.notebook, catalog.kind(model))  # a notebook that breaks the contract is not copied
-    copy = json.loads(files.text(model.notebook))
-    title = copy["cells"][0]
-    title["source"] = TITLE.sub(f"# {name}", "".join(title["source"]), count=1).splitlines(keepends=True)
     written, steps = [], []
+    if kind:
+        copy, like_title, copied = _example(task, kind, name), "the example", "the example of its kind"
+    else:
+        notebook.cut(model.notebook, catalog.kind(model))  # a notebook that breaks the contract is not copied
+        copy, like_title, copied = (
+            json.loads(files.text(model.notebook)),
+            model.title,
+            f"a copy of {model.notebook.name}",
+        )
+        title = copy["cells"][0]
+        title["source"] = TITLE.sub(f"# {name}", "".join(title["source"]), count=1).splitlines(keepends=True)
     if name not in catalog.frameworks:
-        written, steps = _write_places(name, environment or name, model)
+        written, steps = _write_places(catalog, name, environment or name, model)
     elif environment:
         raise RosettaError(f"catalog.toml has [frameworks.{name}], which says its environment: leave the option out")
+    if kind:
+        of_task, left = _write_task(task, kind, name)
+        written, steps = [*of_task, *written], [*left, *steps]
     # After its entry: there is no notebook without one
     files.write_atomically(target, json.dumps(copy, indent=1, ensure_ascii=False) + "\n")
-    row = name if len(catalog.tasks) == 1 else f"{model.task}/{name}"
+    row = name if not kind and len(catalog.tasks) == 1 else f"{key}/{name}"
     steps += [
         f"{from_root(target)}: rewrite each cell and the text above it. Keep the headings and the tags. The concepts in a "
-        f"cell's metadata name lines of {model.title}: name your own.",
+        f"cell's metadata name lines of {like_title}: name your own.",
         f"python3 run_all.py check {row}: this explains the first mistake, until there is none.",
         f"python3 run_all.py verify {row} --out results: this keeps the proof.",
         "python3 run_all.py report: this renews the generated pages. Then commit all of it.",
     ]
-    for line in (*written, f"{from_root(target)}: a copy of {model.notebook.name}", "What is left to do:"):
+    for line in (*written, f"{from_root(target)}: {copied}", "What is left to do:"):
         print(line)
     for number, step in enumerate(steps, start=1):
         print(f"  {number}. {step}")
     return 0
+
+
+EXAMPLES = Path("tests", "toy_tasks")  # a small task of each kind, as its files lie in a checkout
+FILES = {  # of a task, and what is left to do in each
+    "common/params/{}.py": "the constants that all notebooks share; WEIGHT_SHAPES and EXPECTED of the network.",
+    "common/reference/{}.py": "the network in NumPy, in float64: the definition that notebooks are held against.",
+    "notebooks/{}/README.md": "what the task is: data, network, constants.",
+    "notebooks/{}/task.toml": "title, presets, and what each step is in words that are true of every framework.",
+}
+DATA = "common/data/{}.py"
+LOADER = (
+    "the loader: `load(n_train, n_test)` returns arrays, and generated ones where `loaded.is_synthetic()`; `locate` returns the "
+    "folder of the real data, or says how to get them. Level 3 of the proof asks for 1,510 test examples."
+)
+
+
+def _check_task(catalog: Catalog, task: str | None, like: str | None, kind: str) -> None:
+    """Raises RosettaError where a new task of this name cannot be written."""
+    if kind not in KINDS:
+        raise unknown("kind", kind, KINDS)
+    if not task or like:
+        raise RosettaError("--kind is of a new task: name it with --task, and leave out --like")
+    if not (task.isascii() and task.isidentifier() and task.islower()) or keyword.iskeyword(task):
+        raise RosettaError(f"{task} cannot be a task's name: use small letters, digits and _, as in mnist_mlp")
+    for there in (checkout.root / path.format(task) for path in (*FILES, DATA)):
+        if there.exists():
+            raise RosettaError(f"the name {task} is taken: there is {from_root(there)}")
+
+
+def _renamed(text: str, task: str, kind: str, framework: str) -> str:
+    """A file of the example, with the names of the new task in it."""
+    text = re.sub(r"\btoy\b", task, text.replace(f"toy_{kind}", task))
+    return re.sub(r"^numpy = ", f"{framework} = ", text, flags=re.MULTILINE)
+
+
+def _write_task(task: str, kind: str, framework: str) -> tuple[list[str], list[str]]:
+    """Write the files of a task but for its notebook; what was written, and what is left to do there."""
+    places = {path.format(task): (path.format(f"toy_{kind}"), left) for path, left in FILES.items()}
+    places[DATA.format(task)] = DATA.format("toy"), LOADER
+    for path, (example, _) in places.items():
+        text = files.text(checkout.root / EXAMPLES / example)
+        files.write_atomically(checkout.root / path, _renamed(text, task, kind, framework))
+    about = f"the example of kind {kind}"
+    return [f"{path}: {about}" for path in places], [f"{path}: {left}" for path, (_, left) in places.items()]
+
+
+def _example(task: str, kind: str, framework: str) -> dict[str, Any]:
+    """The notebook of the example: its code is plain NumPy, a cell after each line ``# %% ROLE``."""
+    code = _renamed(
+        files.text(checkout.root / EXAMPLES / "notebooks" / f"toy_{kind}" / "numpy.py"), task, kind, framework
+    )
+    headings = {role.name: role.heading for role in KINDS[kind].roles}
+    cells = [("markdown", f"# {framework}: {task}\n\nSay what the framework is, and link its documentation.", {})]
+    for role, source in re.findall(r"# %% (\w+)\n(.*?)(?=\n# %% |\Z)", code, re.DOTALL):
+        heading = f"## {headings.pop(role)}" if role in headings else "### More of it"
+        cells.append(("markdown", f"{heading}\n\n- Say what is particular to {framework} here.", {}))
+        cells.append(("code", source.strip(), {"tags": [role]}))
+    more = {"markdown": {}, "code": {"execution_count": None, "outputs": []}}
+    made = [
+        {"cell_type": of, "id": f"cell-{number}", "metadata": metadata, "source": source.splitlines(keepends=True)}
+        | more[of]
+        for number, (of, source, metadata) in enumerate(cells)
+    ]
+    return {"cells": made, "metadata": notebook.METADATA, "nbformat": 4, "nbformat_minor": 5}
 
 
 def _model(catalog: Catalog, task: str | None, like: str | None) -> Row:
@@ -128,7 +210,7 @@ def _model(catalog: Catalog, task: str | None, like: str | None) -> Row:
     return (rows or catalog.select(names, tasks[0]))[0]
 
 
-def _write_places(name: str, environment: str, model: Row) -> tuple[list[str], list[str]]:
+def _write_places(catalog: Catalog, name: str, environment: str, model: Row) -> tuple[list[str], list[str]]:
     """Write the environment, where there is none, and the entry; what was written, and what is left to do there."""
     folder = checkout.environments / environment
     if not re.fullmatch(r"[a-z][\w-]*", environment):
@@ -136,10 +218,24 @@ def _write_places(name: str, environment: str, model: Row) -> tuple[list[str], l
     shared = environment in environments.names()
     if folder.exists() and not shared:
         raise RosettaError(f"{from_root(folder)} is there, but it has no environment.toml: delete it, or name another")
-    entry = ENTRY.format(name=name, environment=environment, released=RELEASED, homepage=HOMEPAGE)
+    imports = [name, *(_computes_through(catalog, environment) if shared else [])]
+    entry = ENTRY.format(
+        name=name,
+        environment=environment,
+        imports=", ".join(f'"{module}"' for module in imports),
+        released=RELEASED,
+        homepage=HOMEPAGE,
+    )
     text = f"{files.text(checkout.catalog).rstrip()}\n{entry}"
     files.parse(Frameworks, text, checkout.catalog.name)
-    if not shared:
+    builds = [f"{environment}={build}" for build in environments.load(environment).recipe.builds] if shared else []
+    if shared:
+        for build in (None, *environments.load(environment).recipe.builds):
+            asked, _ = environments.load(environment, build).requirements
+            there = files.text(asked)
+            if canonicalize_name(name) not in map(environments.name_of, there.splitlines()):
+                files.write_atomically(asked, f"{there.rstrip()}\n{name}  # for {name}\n".lstrip())
+    else:
         python = environments.load(model.environment).recipe.python
         files.write_atomically(folder / "requirements.in", PACKAGES.format(name=name, environment=environment))
         files.write_atomically(folder / "requirements.txt", f"# Not locked yet: run_all.py env {environment} --lock\n")
@@ -149,11 +245,21 @@ def _write_places(name: str, environment: str, model: Row) -> tuple[list[str], l
         f"{from_root(folder)}/: {'shared with the rows that it has' if shared else 'new'}",
         f"catalog.toml: the entry [frameworks.{name}]",
     ], [
-        f"environments/{environment}/requirements.in: name the package of {name} there, if it is not there yet."
-        + ("" if shared else LIKEWISE.format(other=model.environment)),
+        f"environments/{environment}/requirements.in: name the package of {name} there"
+        + (SHARED.format(name=name) if shared else "." + LIKEWISE.format(other=model.environment)),
         f"catalog.toml: in [frameworks.{name}] write title, released and homepage, and the modules that it imports.",
-        f"python3 run_all.py env {environment} --lock: this resolves, installs and imports the packages.",
+        f"python3 run_all.py env {environment} --lock: this resolves, installs and imports the packages, and says which proofs "
+        "are due then.",
+        *(f"python3 run_all.py env {environment} --lock --build {build}: the same for GPUs." for build in builds),
     ]
+
+
+def _computes_through(catalog: Catalog, environment: str) -> list[str]:
+    """The module whose builds for GPUs an environment's rows have in common; none where it has no such builds."""
+    recipe = environments.load(environment).recipe
+    rows = [row for row in catalog.rows() if row.environment == environment]
+    modules = dict.fromkeys(module for row in rows for module in row.imports if recipe.covers_gpus((module,)))
+    return list(modules)[:1]
 
 
 # ---- env: environments, and with --lock their packages
@@ -191,6 +297,7 @@ def _lock_and_try(environment: Environment, log: Path, tell: Tell, again: bool) 
 
     Its sizes are written into ``environment.toml`` where that has none. Raises RosettaError where a step fails.
     """
+    due = _due(environment.name)
     download_gb = lock(environment, tell)
     environment = environments.load(environment.name, environment.build)  # as it is written now
     environment.provision(log, tell, again)
@@ -208,7 +315,22 @@ def _lock_and_try(environment: Environment, log: Path, tell: Tell, again: bool) 
         where = f"written into {from_root(file)}"
     names = dict.fromkeys(module for modules, _ in imports for module in modules)
     told = ", ".join(f"{name} = {value:g}" for name, value in sizes.items())
-    return f"{environment.title}: ready; imports {', '.join(names) or 'nothing yet'}; {told} ({where})"
+    line = f"{environment.title}: ready; imports {', '.join(names) or 'nothing yet'}; {told} ({where})"
+    now = {name: seconds for name, seconds in _due(environment.name).items() if name not in due}
+    if now:
+        line += f"\n{len(now)} proofs are due now, about {clock(sum(now.values()))}: run_all.py verify {' '.join(map(shlex.quote, now))} --out results"
+    return line
+
+
+def _due(environment: str) -> dict[str, float]:
+    """The rows of an environment whose committed proof is of something else than today's, and the seconds that it took."""
+    catalog = load_catalog()
+    return {
+        row.full_name: line.seconds
+        for task in catalog.tasks
+        for row, line in conformance.lines(catalog, task, conformance.read(checkout.results, task))
+        if row.environment == environment and line.stale
+    }
 
 
 def lock(environment: Environment, tell: Tell) -> float:
@@ -314,10 +436,11 @@ NOISE = 1.5  # times: a cost that is nearer to the written one than that is not 
 EPOCHS = 2  # of the run of a row that trains, so that there is a test between epochs and a loss to fall
 
 
-def check(name: str, where: Where) -> int:
+def check(name: str, where: Where, cost_alone: bool) -> int:
     """Check a row, or every row that the name stands for. Exit code 1 at the first mistake, which is explained.
 
-    What runs leave goes to a new folder, which is kept and named where something is wrong.
+    What runs leave goes to a new folder, which is kept and named where something is wrong. cost_alone: measure what a run costs,
+    and nothing else.
     """
     catalog, console = load_catalog(), Console()
     scratch = Path(tempfile.mkdtemp(prefix="rosetta-check-"))
@@ -325,7 +448,8 @@ def check(name: str, where: Where) -> int:
         if row.full_name != name:
             console.say(f"{row.full_name}:")
         checked = _Row(catalog, row, replace(where, names=(row.full_name,), out=scratch, jobs=1), console)
-        for step in STEPS:
+        for step in ("smoke", "cost") if cost_alone else STEPS:
+            console.say(f"  {step} ...", "dim")
             started = time.monotonic()
             try:
                 told = getattr(checked, step)()
@@ -338,6 +462,8 @@ def check(name: str, where: Where) -> int:
                 return 1
             console.say(f"  {step:<9} ok  {told}  ({time.monotonic() - started:.0f} s)")
     shutil.rmtree(scratch, ignore_errors=True)
+    if cost_alone:
+        return 0
     console.say(
         f"Now run_all.py verify {shlex.quote(name)} --out results keeps the proof, then run_all.py report renews the pages."
     )
@@ -351,7 +477,6 @@ class _Row:
         self.catalog, self.row, self.where, self.console = catalog, row, where, console
         self.task = catalog.task(row.task)
         self.ran: tuple[Plan, Record] | None = None  # by the step ``smoke``
-        self.load = 0.0  # of the machine before the run: processes that compute
 
     def contract(self) -> str:
         entry, place = self.catalog.frameworks[self.row.framework], f"catalog.toml: frameworks.{self.row.framework}"
@@ -387,7 +512,6 @@ class _Row:
         (planned,) = plan.make(self.catalog, [self.row], UNTIMED, overrides, gpu=slot.on_gpu, synthetic=where.synthetic)
         planned = planned.model_copy(update={"test_each_epoch": trains})
         data.locate_all([planned], where.data_dir)
-        self.load = psutil.getloadavg()[0]
         tell = events(lambda note: self.console.say(f"    {note}", "dim"))
 
         def watch(progress: Progress) -> None:
@@ -424,12 +548,12 @@ class _Row:
         planned, record = self.ran
         if planned.on_gpu:
             return f"not measured: it is for {CORES} processors, so for --gpus none"
+        if record.disturbed:
+            again = f"run_all.py check {shlex.quote(self.row.full_name)} --cost"
+            return f"not written, because {record.disturbed}: {again} when the machine is idle"
         cost = measured_cost(planned, record)
         where = "written into" if write_cost(self.task, self.row, cost) else "near to that in"
-        told = f"start_s = {cost.start_s:g}, item_ms = {cost.item_ms:g}: {where} {self.task.file}"
-        if self.load < len(machine.processors()):
-            return told
-        return f"{told}; the machine had other work (load {self.load:.1f}), so check again when it has none"
+        return f"start_s = {cost.start_s:g}, item_ms = {cost.item_ms:g}: {where} {self.task.file}"
 
 
 def _log(file: Path) -> str:

@@ -64,6 +64,10 @@ def announced(
     gpu_only = [row for task in tasks for row in catalog.rows(task) if row.facts.gpu_only]
     if whole and gpu_only and not on_gpu:
         yield f"left out, for they gain nothing without a GPU (name them to run them): {names(gpu_only)}"
+    if not whole and not on_gpu:
+        asked = [planned.row for planned, _ in due if planned.row.facts.gpu_only]
+        for reason in dict.fromkeys(row.facts.gpu_only for row in asked):
+            yield f"on the CPU, where it gains nothing ({reason}): {names(row for row in asked if row.facts.gpu_only == reason)}"
     if capped := [planned for planned, _ in due if planned.note]:
         yield f"at {capped[0].preset} only, for want of a GPU: {names(planned.row for planned in capped)}"
     if refused := [planned.row for planned, _ in due if planned.refused]:

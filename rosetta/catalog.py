@@ -6,7 +6,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from rosetta import files, notebook, tasks
+from rosetta import files, tasks
+from rosetta import notebook as notebooks
 from rosetta.errors import RosettaError, unknown
 from rosetta.files import Count, Module, Name, Strict
 from rosetta.kinds import Kind
@@ -92,6 +93,7 @@ class Catalog:
     def __init__(self, content: Frameworks, tasks: dict[str, Task]):
         self.frameworks, self.compared, self.tasks = content.frameworks, content.compared, tasks
         self.main = content.main or next(iter(tasks), "")
+        self._bound: dict[Path, dict[str, Any] | None] = {}
         self._rows = {key: self._make(task) for key, task in tasks.items()}
 
     def task(self, key: str) -> Task:
@@ -102,6 +104,12 @@ class Catalog:
     def kind(self, row: Named) -> Kind:
         """Of the task of a row or record."""
         return self.task(row.task).kind
+
+    def bound(self, notebook: Path, task: Task) -> dict[str, Any] | None:
+        """What the parameters cell of a notebook binds, as ``notebook.bound`` has it; None where that cannot be read."""
+        if notebook not in self._bound:
+            self._bound[notebook] = notebooks.bound(notebook, vars(task.params))
+        return self._bound[notebook]
 
     def rows(self, task: str | None = None) -> list[Row]:
         """The rows of a task, or of all, in the catalog's order; without those that cannot exist."""
@@ -166,7 +174,7 @@ class Catalog:
         return same or variants
 
     def _make(self, task: Task) -> list[Row]:
-        """The rows of a task: of every notebook, and those that it says cannot exist."""
+        """The rows of a task: of every notebook, in the variants whose parameters it binds, and those that it says cannot exist."""
         made = []
         for key, framework in self.frameworks.items():
             for name, variant in framework.complete_variants.items():
@@ -182,7 +190,9 @@ class Catalog:
                     variables=facts.variables | variant.variables,
                     facts=facts,
                 )
-                if row.notebook.is_file() or row.facts.absent:
+                bound = self.bound(row.notebook, task) if row.notebook.is_file() else {}
+                applies = row.notebook.is_file() and (bound is None or set(row.parameters) <= set(bound))
+                if applies or row.facts.absent:
                     made.append(row)
         return made
 
@@ -216,15 +226,18 @@ def load() -> Catalog:
 
 def _check_parameters(catalog: Catalog, name: str) -> None:
     """What tasks and variants set must be bound by the notebooks, or a run would not be what its name says."""
+    made = {(row.framework, row.variant) for row in catalog.shown()}
+    for row in catalog.rows():  # a variant that none of its framework's notebooks binds is misspelt
+        for key, variant in catalog.frameworks[row.framework].variants.items():
+            if (row.framework, key) not in made:
+                where = f"frameworks.{row.framework}.variants.{key}.parameters of {name}, for {from_root(row.notebook)}"
+                check_values(variant.parameters, catalog.bound(row.notebook, catalog.task(row.task)) or {}, where)
     for task in catalog.tasks.values():
         task.examine()
         if task.data and not (checkout.common / "data" / f"{task.data}.py").is_file():
             raise RosettaError(f"{task.file}: data: there is no common/data/{task.data}.py")
-        bound_by: dict[Path, dict[str, Any] | None] = {}
         for row in catalog.rows(task.key):
-            if row.notebook not in bound_by:
-                bound_by[row.notebook] = notebook.bound(row.notebook, vars(task.params))
-            bound, file = bound_by[row.notebook], from_root(row.notebook)
+            bound, file = catalog.bound(row.notebook, task), from_root(row.notebook)
             if bound is None:
                 continue
             where = f"frameworks.{row.framework}.variants.{row.variant}.parameters of {name}, for {file}"

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from rosetta import lock, shell, streams
-from rosetta.errors import RosettaError, needs_extra
+from rosetta.errors import RosettaError, needs_extra, unknown
 from rosetta.paths import DATA, SYNTHETIC, checkout, portable
 from rosetta.streams import printable
 from rosetta.where import Where, constants, shown_folder
@@ -36,6 +36,16 @@ class Ordered(click.Group):
 
     def list_commands(self, context: click.Context) -> list[str]:
         return list(self.commands)
+
+    def get_command(self, context: click.Context, name: str) -> click.Command:
+        if name in self.commands:
+            return self.commands[name]
+        if name.isidentifier() and (checkout.notebooks / name).is_dir():
+            raise RosettaError(f"{name} is a task, no command: run_all.py run --task {name}")
+        framework = name.partition("[")[0].rpartition("/")[2]
+        if framework.isidentifier() and any(checkout.notebooks.glob(f"*/{framework}.ipynb")):
+            raise RosettaError(f"{name} is a row, no command: run_all.py run {name}")
+        raise unknown("command", name, self.commands)
 
 
 # ---- What several commands take
@@ -461,20 +471,24 @@ def lab(where: Where, folder: Path | None, port: int | None, browser: bool, allo
     "computes through a package that is there: a copy of it may take gigabytes.",
     "NAME",
 )
-def new(framework: str, where: Where, like: str | None, environment: str | None) -> None:
-    """Add a framework: its notebook, environment and catalog entry.
+@option(
+    "--kind", "Add the task of --task as well, from a small example of this kind: train, infer, speed, entries.", "KIND"
+)
+def new(framework: str, where: Where, like: str | None, environment: str | None, kind: str | None) -> None:
+    """Add a framework: its notebook, environment and catalog entry; with --kind a task, too.
 
     They are copies to be rewritten; what is left to do is told. FRAMEWORK is the name of its notebook and catalog entry, as in my_framework.
     """
     from rosetta import adding
 
-    sys.exit(lock.alone("new", lambda: adding.new(framework, where.task, like, environment)))
+    sys.exit(lock.alone("new", lambda: adding.new(framework, where.task, like, environment, kind)))
 
 
 @app.command()
 @click.argument("row", metavar="ROW")
 @where("task data_dir synthetic python build gpus")
-def check(row: str, where: Where) -> None:
+@option("--cost", "Measure only what a run costs; for a machine that is idle.", is_flag=True)
+def check(row: str, where: Where, cost: bool) -> None:
     """Check a new row, step by step, to its first mistake.
 
     Steps: the notebook's contract, its concepts, a smoke run, all levels of verify, and what a run costs, which is written
@@ -482,7 +496,23 @@ def check(row: str, where: Where) -> None:
     """
     from rosetta import adding
 
-    sys.exit(lock.alone("check", lambda: adding.check(row, where)))
+    sys.exit(lock.alone("check", lambda: adding.check(row, where, cost)))
+
+
+@app.command()
+@where("names task")
+def tidy(where: Where) -> None:
+    """Take from notebooks what an editor has saved: outputs, numbers, the kernel."""
+    from rosetta import catalog, notebook
+
+    def work() -> int:
+        rows = catalog.load().select(where.names, where.task)
+        for file in dict.fromkeys(row.notebook for row in rows):
+            if notebook.tidy(file):
+                print(f"{portable(str(file))}: tidied")
+        return 0
+
+    sys.exit(lock.alone("tidy", work))
 
 
 @app.group(cls=Ordered)

@@ -26,6 +26,7 @@ from rosetta.terminal import Console
 FACTOR = 1.1
 ALONE = 3  # a single run has no range: it must change by that many times as much, 1.3 for 1.1
 STANDARD_ERRORS = 3  # of a share that a single run has, either way: its range
+SHOWN = 4  # columns of a side with which nothing can be compared
 LINES = 12  # at the end of a batch; the rest is counted
 WORSE, BETTER, NEW, GONE, OTHER = OUTCOMES = ("worse", "better", "new", "gone", "not comparable")
 BADGES = {WORSE: "bad", BETTER: "good"}
@@ -60,22 +61,45 @@ def compare_names(before: str, after: str, factor: float | None) -> int:
         raise RosettaError(f"--factor {factor:g} is no change for the worse: give a number above 1, such as 1.1")
     (first, earlier), (second, later) = read(before), read(after)
     comparison, console = compare(earlier, later, factor), Console()
-    if not comparison.rows and not comparison.of(WORSE):
-        raise RosettaError(f"{first} and {second} have no row in common that could be compared")
     console.say(f"from {first} to {second}")
+    if not comparison.rows and not comparison.of(WORSE):
+        machines = [sorted({record.machine.name for record in side}) for side in (earlier, later)]
+        if machines[0] != machines[1]:
+            comparison = compare(earlier, later, factor, across=True)
+        if not comparison.rows:
+            raise RosettaError(
+                f"nothing can be compared: {first} has {_about(earlier)}; {second} has {_about(later)}. "
+                "Figures compare only where row, task, preset and what was changed are the same"
+            )
+        console.say(
+            f"no machine is in both ({', '.join(machines[0])}; {', '.join(machines[1])}): times are not compared",
+            "yellow",
+        )
     _print(comparison.changes, console)
     counts = [f"{len(comparison.of(outcome))} {outcome}" for outcome in OUTCOMES if comparison.of(outcome)]
     console.say(f"{', '.join(counts) or 'nothing changed beyond noise'}; {comparison.rows} rows compared")
     return 1 if comparison.of(WORSE) else 0
 
 
-def compare(before: Iterable[Record], after: Iterable[Record], factor: float = FACTOR) -> Comparison:
-    """What changed from ``before`` to ``after``, row by row of the same machine, task and column."""
+def _about(side: list[Record]) -> str:
+    """Which columns it has, of which machines: ``cifar10_cnn quick of amd-epyc``."""
+    columns = dict.fromkeys(f"{record.task} {record.column} of {record.machine.name}" for record in side)
+    shown = ", ".join(list(columns)[:SHOWN])
+    return f"{shown} and {len(columns) - SHOWN} more" if len(columns) > SHOWN else shown
+
+
+def compare(
+    before: Iterable[Record], after: Iterable[Record], factor: float = FACTOR, across: bool = False
+) -> Comparison:
+    """What changed from ``before`` to ``after``, row by row of the same machine, task and column.
+
+    across: rows of any machine, without their times.
+    """
     sides, comparison = ({}, {}), Comparison()
     for side, every in zip(sides, (before, after)):
         for record in every:
             if record.preset in PRESETS:
-                place = record.machine.name, record.task, record.column
+                place = "all machines" if across else record.machine.name, record.task, record.column
                 side.setdefault((place, record.name), []).append(record)
     for key in sorted(sides[0].keys() | sides[1].keys()):
         both = [side.get(key, []) for side in sides]
@@ -86,10 +110,9 @@ def compare(before: Iterable[Record], after: Iterable[Record], factor: float = F
                 lines.append((OTHER, "", "", "", differing))
             else:
                 comparison.rows += 1
-                lines += _figures(one, two, factor)
-                lines += [
-                    (OTHER, "times", "", "", why) for why in sorted({run.disturbed for run in one + two} - {None})
-                ]
+                lines += _figures(one, two, factor, across)
+                disturbed = set() if across else {run.disturbed for run in one + two} - {None}
+                lines += [(OTHER, "times", "", "", why) for why in sorted(disturbed)]
         comparison.changes += [Change(*key, *line) for line in lines]
     return comparison
 
@@ -123,11 +146,11 @@ def _conditions(before: Record, after: Record) -> str:
     return ", ".join(differing)
 
 
-def _figures(before: list[Record], after: list[Record], factor: float) -> Iterator[tuple]:
+def _figures(before: list[Record], after: list[Record], factor: float, across: bool) -> Iterator[tuple]:
     """What became worse or better. Of a share, which may be near 1, the error is compared: 1 - share."""
     for quantity in KINDS[before[0].kind].quantities:
         one, two = quantity.all(before), quantity.all(after)
-        untimed = quantity.timed and before[0].preset == UNTIMED
+        untimed = quantity.timed and (across or before[0].preset == UNTIMED)
         if quantity.better is None or one is None or two is None or untimed:
             continue
         shown = [quantity.unit.all(sample) for sample in (one, two)]

@@ -33,7 +33,7 @@ from rosetta.where import results_folder
 FOLDER, LOCK = ".batches", "lock"
 SCHEMA = 2
 RENEW_S = 0.5  # the status is not written more often than that
-STYLES = {"ok": "green", "skipped": "yellow", "waiting": "dim"}
+STYLES = {"ok": "green", "skipped": "yellow", "waiting": "dim", "interrupted": "yellow"}
 STYLES |= dict.fromkeys(("failed", "crashed", "timeout", "diverged"), "red")
 EVERY_S = 60.0  # between two plain lines about a run that goes on
 ROOM = 5  # lines of the terminal that are not the table's: heading, caption, what the shell wants
@@ -122,6 +122,12 @@ class Status(Strict):
     def done(self) -> int:
         return sum(line.ended is not None for line in self.lines)
 
+    def stop(self) -> None:
+        """The batch goes on no more: a run that had not ended does not run, whatever was written last."""
+        for line in self.lines:
+            if line.ended is None and line.started is not None:
+                line.state, line.started, line.note = "interrupted", None, ""
+
 
 class Journal:
     """Keeps the status of a batch on disk and on the screen. Its methods may be called by several threads.
@@ -169,6 +175,7 @@ class Journal:
         self._closed.set()
         self._writer.join()
         self.status.ended = datetime.now(UTC)
+        self.status.stop()
         self._write()
         self._alive.release()
 
@@ -303,7 +310,13 @@ def watch(name: str, out: Path | None) -> int:
     folder, console = find(results_folder(out), name), Console()
 
     def read() -> Status:
-        return files.load(Status, folder / "status.json")
+        alive = lock.is_held(folder / LOCK)
+        status = files.load(
+            Status, folder / "status.json"
+        )  # afterwards: a runner that has gone since has written it to the end
+        if not alive:
+            status.stop()
+        return status
 
     status = read()
     try:
@@ -317,8 +330,7 @@ def watch(name: str, out: Path | None) -> int:
             console.print(table(status, len(status.lines) + ROOM))
     except KeyboardInterrupt:
         return 0
-    alive = lock.is_held(folder / LOCK)
-    status = read()  # afterwards: a runner that has gone since has written it to the end
+    alive, status = lock.is_held(folder / LOCK), read()
     missing = len(status.lines) - status.done
     if not missing or not status.ended and alive:
         return 0

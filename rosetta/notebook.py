@@ -16,13 +16,19 @@ from typing import Any
 from rosetta import files
 from rosetta.errors import RosettaError, meant
 from rosetta.kinds import Kind
-from rosetta.paths import from_root
+from rosetta.paths import checkout, from_root
 from rosetta.tasks import TOLD, Task
 
 WIDTH = 100  # of a line of code
 RUNNER = ("rosetta", "papermill")  # words that no notebook has: it needs nothing of the runner
 START = "INITIAL_WEIGHTS"  # bound where there are weights to start from
 PARAMETERS = "parameters"  # the role of the cell that binds them
+# Of a committed notebook, and what its cells say of themselves
+METADATA = {
+    "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+    "language_info": {"name": "python"},
+}
+KEPT = ("concepts", "tags")
 
 Read = Callable[[Path], bytes]  # reads a file; one that remembers, where many runs are looked at
 LINK = re.compile(r"\]\((?!\w+:|#)([^)#\s]+)")  # within the project
@@ -179,7 +185,8 @@ def troubles(notebook: Path, task: Task) -> Iterator[str]:
     except RosettaError as error:
         yield str(error)
         return
-    missing = [target for target in sorted(links(notebook)) if not target.exists()]
+    written = {checkout.results / f"{task.key}.md", checkout.results / "conformance" / f"{task.key}.md"}  # by a report
+    missing = [target for target in sorted(links(notebook) - written) if not target.exists()]
     for trouble in (
         *_file(notebook),
         *_notes(intro, steps, task.kind),
@@ -222,6 +229,27 @@ def _check_order(roles: list[str], kind: Kind, name: str) -> None:
             )
 
 
+def tidy(notebook: Path) -> bool:
+    """Take from a notebook what an editor has saved in it beside its cells: outputs, numbers, the kernel. Whether there was any.
+
+    Raises RosettaError for a file that is no notebook.
+    """
+    text = files.text(notebook)
+    try:
+        content = json.loads(text)
+        content["metadata"] = METADATA
+        for cell in content["cells"]:
+            cell["metadata"] = {name: value for name, value in cell["metadata"].items() if name in KEPT}
+            if cell["cell_type"] == "code":
+                cell |= {"execution_count": None, "outputs": []}
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise RosettaError(f"{from_root(notebook)} is no notebook: {type(error).__name__}: {error}") from None
+    tidied = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+    if tidied != text:
+        files.write_atomically(notebook, tidied)
+    return tidied != text
+
+
 def _file(notebook: Path) -> Iterator[str]:
     import nbformat  # here, because a run does not need it
 
@@ -233,9 +261,9 @@ def _file(notebook: Path) -> Iterator[str]:
         return
     for cell in cells(notebook):
         if cell.outputs or cell.number is not None:
-            yield f"the cell {cell.role} has outputs or a number: clear all outputs before you save"
+            yield f"the cell {cell.role} has outputs or a number: run_all.py tidy takes them away"
     if read.metadata.get("kernelspec", {}).get("name") != "python3":
-        yield "its kernel is not python3, as that of every notebook: name it so in metadata.kernelspec"
+        yield "its kernel is not python3, as that of every notebook: run_all.py tidy names it so"
 
 
 def _notes(intro: str, steps: list[Step], kind: Kind) -> Iterator[str]:

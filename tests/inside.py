@@ -75,11 +75,12 @@ class Inside(StandIn):
 
     def __init__(self, root: Path, patch: pytest.MonkeyPatch):
         super().__init__(root)
-        patch.setattr(f"common.params.{TASK}.MULTIPLY_ADDS", None)  # as in its own copy
         self.here = Here(root, patch)
 
     def call(self, *arguments: str, own_python: bool = True, **variables: str) -> subprocess.CompletedProcess:
-        return self.here.call(self.command(*arguments, own_python=own_python), self.variables(**variables))
+        with pytest.MonkeyPatch.context() as patch:  # for the call alone: others of this process count with it
+            patch.setattr(f"common.params.{TASK}.MULTIPLY_ADDS", None)  # as in its own copy
+            return self.here.call(self.command(*arguments, own_python=own_python), self.variables(**variables))
 
 
 def run_here(run: execute.Run, plan: Plan, slot: Slot, watch: execute.Watcher) -> tuple[Outcome, RunMeter]:

@@ -45,21 +45,55 @@ def test_bad_input_is_one_line_and_writes_nothing(arguments, said):
 
     before = there()
     with pytest.raises(RosettaError) as error:
-        adding.new(*arguments)
+        adding.new(*arguments, None)
     assert one_line(str(error.value)).startswith(said) and there() == before
 
 
-def test_environment_that_is_there_is_shared_and_stays(inside):
+def test_environment_that_is_there_is_shared(inside):
     folder = inside.root / "environments" / "test"
     before = {file.name: file.read_text() for file in folder.iterdir()}
     done = inside.call("new", "one", "--like", "good", "--environment", "test", own_python=False)
     assert done.returncode == 0 and "environments/test/: shared with the rows that it has" in done.stdout, done.stderr
+    before["requirements.in"] = f"{before['requirements.in'].rstrip()}\none  # for one\n".lstrip()
     assert {file.name: file.read_text() for file in folder.iterdir()} == before
     assert inside.path("one").read_text() == inside.path("good").read_text().replace('"# good"', '"# one"', 1)
     assert [line for line in done.stdout.splitlines() if line.startswith("  5. python3 run_all.py check one: ")]
     assert "the same versions" not in done.stdout
     again = inside.call("new", "one", own_python=False)
     assert again.returncode == 2 and "the name one is taken" in one_line(again.stderr)
+
+
+@pytest.mark.parametrize("kind", ["train", "infer", "speed", "entries"])
+def test_new_task_passes_all_steps_before_it_is_rewritten(standin, kind):
+    example = standin.root / adding.EXAMPLES
+    shutil.copytree(checkout.root / adding.EXAMPLES, example)
+    arguments = ("new", "good", "--task", "tiny", "--kind", kind)
+    done = standin.call(*arguments, own_python=False)
+    assert done.returncode == 0 and "notebooks/tiny/good.ipynb: the example of its kind" in done.stdout, done.stderr
+    assert "1. common/params/tiny.py: " in done.stdout and "Level 3 of the proof asks for 1,510" in done.stdout
+    entry, recipe = standin.root / "catalog.toml", standin.root / "environments" / "test" / "environment.toml"
+    entry.write_text(entry.read_text().replace("example.org", "example.com"))
+    recipe.write_text(recipe.read_text() + '[without_gpu]\nnumpy = "it has none"\n')
+    checked = standin.call("check", "tiny/good", "--synthetic")
+    assert checked.returncode == 0 and "FAILED" not in checked.stdout, checked.stdout + checked.stderr
+    again = standin.call(*arguments, own_python=False)
+    assert again.returncode == 2 and "the name tiny is taken: there is common/params/tiny.py" in one_line(again.stderr)
+
+
+@pytest.mark.parametrize(
+    "arguments, said",
+    [
+        ((None, None, "train"), "--kind is of a new task: name it with --task"),
+        (("tiny", None, "trian"), "unknown kind trian; did you mean train?"),
+        (("Tiny", None, "train"), "Tiny cannot be a task's name"),
+        (("networks", None, "speed"), "the name networks is taken: there is common/params/networks.py"),
+    ],
+)
+def test_new_task_that_cannot_be_is_one_line(arguments, said):
+    task, like, kind = arguments
+    with pytest.raises(RosettaError) as error:
+        adding.new("good", task, like, None, kind)
+    assert one_line(str(error.value)).startswith(said)
 
 
 def test_environment_of_its_own_is_told_what_to_take_from_that_of_its_model(inside):

@@ -95,6 +95,44 @@ def test_a_system_too_old_for_its_libraries(monkeypatch):
     assert build("9.0", glibc="2.28").obstacle(["one"], gpu()) is None
 
 
+LOCK = """\
+flax==0.1 \\
+    --hash=sha256:{hash}
+    # via -r requirements.in
+helper==1.0
+    # via
+    #   -r requirements.in
+    #   flax
+numpy=={numpy}
+    # via flax
+"""
+MORE = """\
+haiku==0.2
+    # via -r requirements.in
+jmp==0.3
+    # via haiku
+"""
+
+
+def test_what_a_row_cannot_import_is_no_part_of_its_proof(tmp_path):
+    def prints(framework: str, asked: str = "flax\nHelper\n", more: str = "", numpy: str = "2", hash: str = "0") -> str:
+        (tmp_path / "requirements.in").write_text(asked)
+        (tmp_path / "requirements.txt").write_text(LOCK.format(numpy=numpy, hash=hash) + more)
+        return environments.Environment("jax", tmp_path, Recipe(python="3.11")).fingerprint_for(framework)
+
+    before = prints("flax")
+    added = {"asked": "flax\nHelper  # why\nhaiku==0.2  # for haiku, jmp\n", "more": MORE}
+    assert prints("flax", **added) == before == prints("flax", hash="1")
+    assert prints("haiku", **added) not in (before, prints("haiku"))
+    assert prints("jmp", **added) == prints("haiku", **added)
+    assert prints("flax", **added | {"asked": "flax\nhelper\nhaiku\n"}) != before, (
+        "nothing says that it is for haiku alone"
+    )
+    assert prints("flax", numpy="3") != before
+    needed = MORE.replace("via haiku", "via flax")
+    assert prints("flax", **added | {"more": needed}) != before, "what the row's own packages bring as well"
+
+
 @pytest.fixture
 def tiny(monkeypatch, tmp_path):
     """An environment of the tests in place of all others, with one build; its row."""
@@ -109,7 +147,13 @@ def tiny(monkeypatch, tmp_path):
     monkeypatch.setattr(environments, "load", load)
     monkeypatch.setattr(environments.Environment, "provision", lambda *_: None)
     return SimpleNamespace(
-        environment="tiny", imports=("one",), full_name="task/one", variables={}, facts=made, folder=tmp_path
+        framework="one",
+        environment="tiny",
+        imports=("one",),
+        full_name="task/one",
+        variables={},
+        facts=made,
+        folder=tmp_path,
     )
 
 
@@ -122,7 +166,7 @@ def test_a_build_has_files_and_a_folder_of_its_own(tiny, tmp_path):
         and "LD_LIBRARY_PATH" not in cpu.variables
     )
     prints = Kernels().fingerprint(tiny), Kernels().fingerprint(tiny, [gpu()])
-    (tmp_path / "cuda13.txt").write_text("other pins")
+    (tmp_path / "cuda13.txt").write_text("other==1\n    # via -r cuda13.in\n")
     assert Kernels().fingerprint(tiny) == prints[0] and Kernels().fingerprint(tiny, [gpu()]) != prints[1]
 
 

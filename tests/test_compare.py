@@ -1,5 +1,6 @@
 """What counts as a change beyond noise, and what ``compare`` does about it."""
 
+import re
 import subprocess
 from datetime import UTC, datetime
 from random import Random
@@ -173,6 +174,17 @@ def test_folders_and_exit_codes(inside):
         assert done.returncode == code and said in done.stdout, done.stdout + done.stderr
 
 
+def test_other_machines_are_compared_without_their_times(inside):
+    there = HERE.model_copy(update={"name": "there"})
+    here_too = seeds(0.9, metric="accuracy"), seeds(0.1, metric="accuracy", machine=there)
+    for name, (record,) in zip(("here", "there"), here_too):
+        record.metrics.train_s = 1.0 if name == "here" else 99.0
+        records.write(record, inside.root / name)
+    done = inside.call("compare", "here", "there", own_python=False)
+    assert "no machine is in both (here; there): times are not compared" in done.stdout, done.stderr
+    assert done.returncode == 1 and re.findall(r"^worse +pytorch +(\w+)", done.stdout, re.MULTILINE) == ["accuracy"]
+
+
 def test_revision_is_read_as_it_was(tmp_path, monkeypatch, record):
     monkeypatch.setattr(checkout, "root", tmp_path)
     git = ["git", "-C", str(tmp_path), "-c", "user.name=x", "-c", "user.email=x@example.org"]
@@ -192,7 +204,7 @@ def test_revision_is_read_as_it_was(tmp_path, monkeypatch, record):
         (("nowhere", "results"), "nowhere is neither a folder nor a git revision of this repository"),
         (("empty", "empty"), "there is no record in empty: a results folder holds MACHINE/TASK/PRESET/ROW.json"),
         (("good", "broken"), "is not valid"),
-        (("good", "other"), "good and other have no row in common that could be compared"),
+        (("good", "other"), f"nothing can be compared: good has {TASK} quick of here; other has {TASK} quick of here."),
         (("good", "good", "--factor", "1"), "--factor 1 is no change for the worse: give a number above 1"),
     ],
 )

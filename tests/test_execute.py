@@ -35,6 +35,12 @@ from tests.standin import TRAIN, StandIn, cells
 TEXT = "epoch 1/2  loss 2.5  1.5 s"
 LINE = f"{TEXT}\n".encode()
 FAILURE = PapermillExecutionError(1, 1, "x = 1 / 0", "ZeroDivisionError", "division by zero\nmore", ["the", "trace"])
+# Of a process of PyTorch's loader: the cause is the last line
+LOADER = """Caught RuntimeError in DataLoader worker process 0.
+Original Traceback (most recent call last):
+  File "worker.py", line 7, in _worker_loop
+RuntimeError: unable to allocate shared memory(shm)
+"""
 KNOWN = catalog.load()
 (PLAN,) = plan.make(KNOWN, KNOWN.rows("cifar10_cnn")[:1], "smoke", {}, gpu=False)
 (SLOT,) = devices.timed("none", None)
@@ -55,6 +61,11 @@ GOOD = {"schema": 2, "metrics": METRICS, "device": "cpu", "versions": {"numpy": 
             "",
         ),
         (RuntimeError("no such kernel\nx"), Outcome("failed", "RuntimeError: no such kernel"), ""),
+        (
+            PapermillExecutionError(1, 1, "x", "RuntimeError", LOADER, []),
+            Outcome("failed", "RuntimeError: RuntimeError: unable to allocate shared memory(shm)"),
+            "\n",
+        ),
     ],
     ids=lambda value: type(value).__name__,
 )
@@ -87,6 +98,23 @@ def test_child_hands_its_outcome_over(outcome, code, tmp_path, monkeypatch, caps
     )
 
 
+@pytest.mark.parametrize(
+    "error, size, advice",
+    [
+        ("RuntimeError: unable to allocate shared memory(shm)", 2**26, True),
+        ("TimeoutError: no message", 2**26, True),
+        ("TimeoutError: no message", 2**32, False),
+        ("ValueError: it smashes", 2**26, False),
+    ],
+)
+def test_a_container_with_little_shared_memory_is_told(monkeypatch, record, error, size, advice):
+    monkeypatch.setattr(execute, "SHM", "/")
+    monkeypatch.setattr(execute.shutil, "disk_usage", lambda _: SimpleNamespace(total=size))
+    status, said = execute.judge(record, PLAN, Outcome("failed", error), None, "step, line 3")
+    added = "; / has 67 MB, make it larger (docker run --shm-size=1g)" if advice else ""
+    assert (status, said) == ("failed", f"{error} (in the cell step, line 3){added}")
+
+
 class Meter(nullcontext):
     seen = {"a process"}
 
@@ -101,11 +129,12 @@ class Meter(nullcontext):
         (0, '{"sta', Outcome("crashed", f"the run's process ended: exit code 0 ({TEXT})")),
         (3, None, Outcome("crashed", f"the run's process ended: exit code 3 ({TEXT})")),
         (-15, None, Outcome("crashed", "the run's process ended: SIGTERM")),
-        (None, None, Outcome("timeout", "stopped after 5 s, its limit (--timeout sets another)")),
+        (None, None, Outcome("timeout", "stopped after 0.2 s, its limit (--timeout sets another)")),
     ],
 )
 def test_run_is_followed_to_its_end(code, written, expected, record, tmp_path, monkeypatch):
     told, killed, started, meter = [], [], [], Meter()
+    (tmp_path / processes.JOB).touch()
     if written:
         (tmp_path / processes.OUTCOME).write_text(written)
 
@@ -119,7 +148,7 @@ def test_run_is_followed_to_its_end(code, written, expected, record, tmp_path, m
     monkeypatch.setattr(execute, "kill_tree", lambda *each: killed.append(each))
     monkeypatch.setattr(execute, "start", start)
     run = Run(record, tmp_path)
-    outcome, measured = execute.run_process(run, SimpleNamespace(timeout_s=5), Slot(record.machine), told.append)
+    outcome, measured = execute.run_process(run, SimpleNamespace(timeout_s=0.2), Slot(record.machine), told.append)
     assert outcome == expected and measured is meter
     assert told == [Progress("running", "epoch", 1, 2, "loss 2.5")] and run.log.read_bytes() == LINE
     assert killed == [(0, str(tmp_path), {"a process"})], "a run that has ended may leave some, too"

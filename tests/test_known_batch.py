@@ -143,8 +143,8 @@ def test_a_batch_whose_data_cannot_be_had_computes_on_generated_data(known, said
         assert "all 1 runs are finished" in said()[-1]
     assert batch.resume("last", tmp_path, fresh=False) == 0
     assert "0 of 1 runs are finished" in said()[0]
-    ((_, record),) = records.read_all(tmp_path)
-    assert "SYNTHETIC" not in record.params
+    found = [record for _, record in records.read_all(tmp_path)]
+    assert sorted(record.dataset.synthetic for record in found) == [False, True], "each in a folder of its own"
 
 
 def test_a_gpu_makes_full_the_default(known, said, tmp_path):

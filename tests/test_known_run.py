@@ -123,7 +123,9 @@ def play(monkeypatch) -> dict[str, dict]:
     def run_process(run, plan, slot, watch):
         job = json.loads((run.folder / JOB).read_text())
         seen.update(variables=job["variables"], injected=job["parameters"])
-        run.executed.write_text(notebook(handed_over(monkeypatch), BEGAN + timedelta(seconds=2.25)))
+        payload = handed_over(monkeypatch)
+        payload["dataset"] = payload["dataset"] | {"synthetic": plan.synthetic}
+        run.executed.write_text(notebook(payload, BEGAN + timedelta(seconds=2.25)))
         gpu.used = GIB
         with RunMeter(1, slot.gpus) as meter:
             meter._sample_processes()

@@ -104,7 +104,7 @@ REFUSED = [
     (lambda c: c.content.pop("cells"), "copy.ipynb is not a notebook: it lacks 'cells'"),
 ]
 TOLD = [
-    (lambda c: c.cell("train").update(execution_count=3), "the cell train has outputs or a number: clear all outputs"),
+    (lambda c: c.cell("train").update(execution_count=3), "the cell train has outputs or a number: run_all.py tidy"),
     (lambda c: c.cell("train").pop("outputs"), "it is not a valid notebook: "),
     (lambda c: c.content["metadata"]["kernelspec"].update(name="julia"), "its kernel is not python3"),
     (lambda c: c.list[0].update(source="Words"), "its first text does not begin with a title"),
@@ -172,3 +172,16 @@ def test_notebook_that_names_no_language_runs(standin: StandIn):
     content["metadata"] = {}
     standin.path("good").write_text(json.dumps(content))
     assert standin.run("good").returncode == 0 and standin.record("good")["status"] == "ok"
+
+
+def test_what_an_editor_saves_is_taken_away(cells):
+    before = ROW.notebook.read_text()
+    cells.path.write_text(before)
+    assert not notebook.tidy(cells.path) and cells.path.read_text() == before, "the collection is tidy"
+    cells.cell("train").update(execution_count=3, outputs=[{"output_type": "stream", "name": "stdout", "text": "x"}])
+    cells.cell("train")["metadata"]["scrolled"] = True
+    cells.content["metadata"] = {"kernelspec": {"name": "rosetta-torch", "display_name": "x"}, "widgets": {}}
+    assert cells.troubles() and notebook.tidy(cells.path) and cells.path.read_text() == before
+    cells.path.write_text('{"cells": [7]}')
+    with pytest.raises(RosettaError, match="is no notebook: "):
+        notebook.tidy(cells.path)

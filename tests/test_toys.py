@@ -6,11 +6,11 @@ import shutil
 import subprocess
 import tempfile
 
-import psutil
 import pytest
 
 from rosetta import catalog, files, tasks
 from rosetta.kinds import KINDS
+from rosetta.records import Record
 from tests import toys
 from tests.inside import Inside
 from tests.standin import ROOT, StandIn, one_line
@@ -233,15 +233,59 @@ def test_new_framework_is_checked_to_its_first_mistake_and_its_cost_is_written(t
         file.write_text(file.read_text().replace(before, after))
     assert "; but the loss of its epochs does not fall: 2.0000, 2.0000" in done.stdout, "which verify explains"
     before = task.read_text()
-    monkeypatch.setattr(psutil, "getloadavg", lambda: (99.0, 0.0, 0.0))
+    monkeypatch.setattr(Record, "disturbed", "other programs used 99% of the processors (python)")
     done = toy.call("check", row)
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.returncode == 0 and task.read_text() == before, done.stdout + done.stderr
     assert list(tmp_path.glob("rosetta-check-*")) == left
-    assert "the machine had other work (load 99.0)" in done.stdout
+    assert (
+        f"not written, because other programs used 99% of the processors (python): run_all.py check {row} --cost"
+        in done.stdout
+    )
     assert f"Now run_all.py verify {row} --out results" in done.stdout
     assert re.findall(r"^  (\w+) +ok  ", done.stdout, re.MULTILINE) == STEPS
+    monkeypatch.setattr(Record, "disturbed", None)
+    done = toy.call("check", row, "--cost")
+    assert done.returncode == 0 and re.findall(r"^  (\w+) +ok  ", done.stdout, re.MULTILINE) == ["smoke", "cost"]
     assert task.read_text().startswith(before) and f"{NEW} = {{ cost = {{ start_s = " in task.read_text()
     assert not list(toy.root.glob("results*")), "there is no results folder, nor a page"
+
+
+VARIANTS = """
+[frameworks.pytorch]
+title = "PyTorch"
+environment = "test"
+imports = ["numpy"]
+released = 2016
+homepage = "https://pytorch.org"
+[frameworks.pytorch.variants.compiled]
+parameters = { COMPILE = "default" }
+[frameworks.pytorch.variants.bf16]
+parameters = { PRECISION = "bf16" }
+[frameworks.pytorch.variants.torch1]
+title = "PyTorch 1"
+"""
+
+
+def test_a_variant_is_a_row_where_the_notebook_binds_its_parameters(standin):
+    """A new task with a framework that has variants needs no line for those that its notebook does not know."""
+    standin.catalog(standin.entry("good") + VARIANTS)
+    toys.write(standin.root)
+    toys.notebook(standin.root, "toy_train", "import sys;", "COMPILE = None\nimport sys;", framework="pytorch")
+    toys.notebook(standin.root, "toy_infer", framework="pytorch")
+    listed = standin.call("list", own_python=False)
+    assert listed.returncode == 2 and "bf16.parameters" in one_line(listed.stderr), "no notebook knows it"
+    standin.catalog(standin.entry("good") + VARIANTS.replace("PRECISION", "COMPILE"))
+    with (standin.root / "catalog.toml").open("a") as catalog:
+        catalog.write(toys.FRAMEWORK)
+    listed = standin.call("list", own_python=False)
+    assert re.findall(r"^(toy_\S+/pytorch\S*)", listed.stdout, re.MULTILINE) == [
+        "toy_infer/pytorch",
+        "toy_infer/pytorch[torch1]",
+        "toy_train/pytorch",
+        "toy_train/pytorch[compiled]",
+        "toy_train/pytorch[bf16]",
+        "toy_train/pytorch[torch1]",
+    ], listed.stdout + listed.stderr
 
 
 def test_runner_is_as_it_was(toy):

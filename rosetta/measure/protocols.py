@@ -225,8 +225,10 @@ def _measure(bench: Measuring, name: str, due: list[Spot], limit_s: float, earli
         bench.console.say(
             f"[{number}/{len(due)}] {spot.title}: {said}", "" if point.values and not done.disturbed else "red"
         )
-    for spot in left:
-        bench.console.say(f"left out, about {clock(spot.estimate_s)}: {spot.title}")
+    if left:
+        seconds = sum(spot.estimate_s for spot in left)
+        rows_left = ", ".join(dict.fromkeys(spot.plan.row.name for spot in left))
+        bench.console.say(f"left out: {len(left)} points, about {clock(seconds)}, of {rows_left}")
     return failed
 
 

@@ -156,8 +156,10 @@ class Cells(Engine):
 
 
 def shortened(text: str) -> str:
-    """A line of an error, up to so many characters."""
-    return text if len(text) <= LINE else f"{text[:LINE]} … ({len(text):,} characters)"
+    """A part of an error, up to so many characters: its beginning, and its end, where the trace of another process has its cause."""
+    if len(text) <= LINE:
+        return text
+    return f"{text[: LINE // 2]} … ({len(text):,} characters) … {text[-LINE // 2 :]}"
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 import platform
+import re
 import shlex
 import shutil
 import subprocess
@@ -18,9 +19,10 @@ from dataclasses import dataclass, replace
 from functools import cache
 from importlib.metadata import distributions
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from filelock import Timeout
+from packaging.utils import canonicalize_name
 from packaging.version import Version
 from pydantic import Field
 
@@ -44,6 +46,9 @@ CLEAR = ("--clear", "--force")  # also what is no environment yet: its making wa
 CPU_ONLY = ("UV_TORCH_BACKEND",)  # variables of the shell that ask uv for a build for the CPU
 # Of a recipe: fields that change no environment
 NOT_CONTENT = {"disk_gb", "download_gb", "builds", "without_gpu", "lock_flags"}
+
+MARK = re.compile(r"#\s*for ([\w, ]+)$")  # at the end of a requirement: the frameworks that it is for
+VIA = re.compile(r"^\s*#\s+(?:via\s+)?(-r \S+|[\w.-]+)$", re.MULTILINE)  # in a lock: what asks for a package
 
 Tell = Callable[[str], None]  # takes one short line
 Number = Annotated[str, Field(pattern=r"^\d+(\.\d+)*$")]  # of a version: "12.6"
@@ -171,12 +176,43 @@ class Environment:
 
     def fingerprint(self) -> str:
         """SHA-256 over everything that decides what is in the environment and what its kernels are given."""
-        recipe = self.recipe.model_dump(exclude=NOT_CONTENT)
-        build = self.gpu_build and self.gpu_build.model_dump(include={"python", "libraries", "variables"})
-        digest = hashlib.sha256(json.dumps([recipe, build, ALWAYS], sort_keys=True).encode())
+        digest = self._digest()
         for file in self.sources:
             digest.update(file.name.encode() + b"\0" + file.read_bytes())
         return digest.hexdigest()
+
+    def fingerprint_for(self, framework: str) -> str:
+        """The same of what a framework's notebooks can import: the versions, less those that are asked for others alone.
+
+        A line of ``requirements.in`` that ends with ``# for NAME, ...`` asks for these frameworks.
+        """
+        digest, (asked, locked) = self._digest(), map(files.text, self.requirements)
+        marked = [(MARK.search(line), line) for line in asked.splitlines()]
+        others = {name_of(line) for mark, line in marked if mark and framework not in mark[1].replace(",", " ").split()}
+        versions, needed_by = {}, {}
+        for package in re.split(r"^(?=[^\s#])", locked, flags=re.MULTILINE)[1:]:
+            version, *lines = package.splitlines()
+            name = name_of(version)
+            versions.setdefault(name, []).append(version.rstrip(" \\"))  # one of several by Python or system
+            needed_by.setdefault(name, set()).update(VIA.findall("\n".join(lines)))
+        wanted: set[str] = set()
+        while more := {
+            name
+            for name, needing in needed_by.items()
+            if name not in wanted
+            and (needing & wanted or name not in others and any(one.startswith("-") for one in needing))
+        }:
+            wanted |= more
+        digest.update(json.dumps([sorted(versions[name]) for name in sorted(wanted)]).encode())
+        if script := self.holds.post_install:
+            digest.update(files.read(self.folder / script))
+        return digest.hexdigest()
+
+    def _digest(self) -> Any:
+        """Of what is no file: the recipe, the build, and the variables of every kernel."""
+        recipe = self.recipe.model_dump(exclude=NOT_CONTENT)
+        build = self.gpu_build and self.gpu_build.model_dump(include={"python", "libraries", "variables"})
+        return hashlib.sha256(json.dumps([recipe, build, ALWAYS], sort_keys=True).encode())
 
     def for_gpus(self, imports: Sequence[str], gpus: Iterable[Gpu]) -> "Environment":
         """The environment in the first build that computes on all of these GPUs for a notebook with these imports.
@@ -419,6 +455,11 @@ def events(tell: Tell) -> Tell:
             tell(last)
 
     return tell_once
+
+
+def name_of(requirement: str) -> str:
+    """The package of a line of requirements, as all of them spell it: ``Keras==2.3.1  # why`` -> keras."""
+    return canonicalize_name(re.split(r"[^\w.-]", requirement.strip(), maxsplit=1)[0])
 
 
 @cache

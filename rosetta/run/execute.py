@@ -15,6 +15,7 @@ from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from math import inf
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -44,6 +45,8 @@ FLOPS_OF_A_PROCESSOR, FLOPS_OF_A_GPU = 1e12, 1e16  # beyond them no time is one:
 LEAST_GPU_MEMORY = 16 * 2**20  # bytes: a process that only opens a GPU takes more
 NOT_STARTED = "RuntimeError: Kernel "  # begins what Jupyter says of a kernel that does not answer
 NO_RECORD = "the notebook ended without a record"
+SHM, LEAST_SHM = "/dev/shm", 2**28  # where processes of a data loader share batches; bytes that suffice for most
+SHARED_MEMORY = re.compile(r"shared memory|\bshm\b|bus error|SIGBUS|DataLoader|^TimeoutError", re.IGNORECASE)
 EXCEPTION = re.compile(r"[\w.]{1,80}(Error|Exception): ")  # begins the last line of a trace
 COLOUR = re.compile(r"\x1b\[[\d;]*m")
 # A cell's own place in IPython's traceback: of IPython 8 and newer, and of the older ones, where an arrow shows the line
@@ -222,7 +225,7 @@ def run_process(run: Run, plan: Plan, slot: Slot, watch: Watcher) -> tuple[Outco
             try:
                 with meter:
                     output.start()
-                    end = time.monotonic() + plan.timeout_s
+                    end = time.monotonic() + (plan.timeout_s or inf)
                     while order.is_file() and (left_s := end - time.monotonic()) > 0:
                         with suppress(subprocess.TimeoutExpired):
                             process.wait(min(left_s, LOOK_S))
@@ -336,7 +339,8 @@ def judge(
 ) -> tuple[str, str | None]:
     """Status and error of a run. wrong, stopped_in: as from ``collect``."""
     if outcome.status != "ok":
-        return outcome.status, f"{outcome.error} (in the cell {stopped_in})" if stopped_in else outcome.error
+        error = f"{outcome.error} (in the cell {stopped_in})" if stopped_in else outcome.error
+        return outcome.status, f"{error}{_little_shared_memory(error or '')}"
     if wrong:
         return "failed", wrong
     differing = [
@@ -383,6 +387,14 @@ def on_the_cpu(gpus: list[Gpu], device: str | None, memory: int | None) -> str |
     if memory is not None and memory < LEAST_GPU_MEMORY:
         return f"the GPU's memory was never used (device: {device or 'not told'})"
     return None
+
+
+def _little_shared_memory(error: str) -> str:
+    """What a loader's processes may have died of: Docker gives them 64 MB, and frameworks tell it badly or not at all."""
+    if not SHARED_MEMORY.search(error) or not os.path.isdir(SHM):
+        return ""
+    size = shutil.disk_usage(SHM).total
+    return f"; {SHM} has {size // 10**6} MB, make it larger (docker run --shm-size=1g)" if size < LEAST_SHM else ""
 
 
 def _text(value: Any) -> str:

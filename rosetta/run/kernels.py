@@ -80,9 +80,9 @@ class Kernels:
         if python is not None:
             return str(python)
         try:
-            return self.environment(row, gpus).fingerprint()
+            return self.environment(row, gpus).fingerprint_for(row.framework)
         except Unavailable:  # it will not run there
-            return environments.load(row.environment).fingerprint()
+            return environments.load(row.environment).fingerprint_for(row.framework)
 
     def state(self, row: Row, cards: Sequence[Gpu] = ()) -> str:
         """One word or line for ``list`` and ``doctor``, of a run on one of these cards."""

@@ -194,9 +194,7 @@ def sockets(folder: Path) -> Path:
 def error_line(name: str, text: object) -> str:
     """An exception as one line of a length that a table can show: its first, or the last of another process's trace in it."""
     lines = (str(text).strip() or "no message").splitlines()
-    line = lines[
-        -1 if any(line.startswith("Traceback (most recent call last)") for line in map(str.strip, lines)) else 0
-    ]
+    line = lines[-1 if any("Traceback (most recent call last)" in line for line in lines) else 0]
     return portable(f"{name[:LONGEST_ERROR]}: {line[:LONGEST_ERROR]}{'…' if len(line) > LONGEST_ERROR else ''}")
 
 

@@ -11,7 +11,7 @@ from rich.text import Text
 from rosetta import catalog, data, files, plan
 from rosetta.catalog import Row
 from rosetta.errors import RosettaError
-from rosetta.figures import Cell, Heading, Table
+from rosetta.figures import Cell, Heading, Table, clock
 from rosetta.paths import checkout, portable
 from rosetta.run import devices
 from rosetta.run.kernels import chosen
@@ -22,6 +22,7 @@ from rosetta.verify.conformance import PROOFS, Conformance
 from rosetta.verify.proof import Bench, Crossing, Reference, causes, level_names, tolerances
 from rosetta.where import Where, about
 
+UNKNOWN_S = 120  # of a row that was never proven
 DRAWN_S = 600  # of proofs that unchanged rows are drawn for; the first one drawn may take longer
 
 
@@ -33,6 +34,10 @@ def verify(where: Where, every: bool = False, drawn: int = 0) -> int:
     setting = Setting(where)
     kept = {} if where.names or every else setting.unchanged(drawn)
     due = [row for row in setting.rows if row.full_name not in kept]
+    if due:
+        took = {(key, line.name): line.seconds for key, report in setting.reports.items() for line in report.rows}
+        seconds = sum(took.get((row.task, row.name), UNKNOWN_S) for row in due) / len(setting.bench.workers.slots)
+        setting.console.say(f"{len(due)} rows to verify, about {clock(seconds)}")
     verified: dict[str, Conformance] = {}
     for row, line in setting.bench.workers.each(setting.verify, due):
         verified[row.full_name] = line
@@ -75,6 +80,7 @@ def crossload(where: Where, changed: dict[str, Any]) -> int:
             f"crossload sets {', '.join(ignored)} itself: of {task.key} it takes {', '.join(proof.CROSSED)}"
         )
     reference = setting.of_one_network(proof)
+    setting.console.say(f"{len(setting.rows)} rows with the same weights")
     crossed = proof.cross(setting.rows, reference, setting.bench, setting.console.say, changed)
     setting.keep(task.key, crossed)
     setting.console.say(f"{'all agree' if crossed.passed else 'NOT all agree'}; {setting.page(task.key)}")

@@ -17,7 +17,7 @@ DECISIVE = {
     "data loader": ("common/data/toy.py", "uniform(-1", "uniform(-2"),
     "what a notebook imports": ("common/data/batching.py", "order[start", "order[:][start"),
     "what saves its weights": ("common/weights.py", "np.float32", "np.float16"),
-    "lock": ("environments/test/requirements.txt", "", "numpy==1"),
+    "lock": ("environments/test/requirements.txt", "", "numpy==1\n    # via -r requirements.in\n"),
     "recipe": ("environments/test/environment.toml", "python", 'install_flags = ["--no-config"]\npython'),
     "tolerances of the task": ("notebooks/toy_train/task.toml", "[presets]", "tolerances = { loss = 0.1 }\n[presets]"),
     "looser tolerance": (

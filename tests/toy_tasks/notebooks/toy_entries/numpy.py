@@ -21,4 +21,8 @@ answers["name"] = x.dtype.name
 
 # %% record
 text = "%d answers" % len(answers)
-emit({"answers": len(answers)}, [np], "cpu", text, save=lambda folder: save_answers(folder, answers))
+def save(folder):
+    save_answers(folder, answers)
+
+
+emit({"answers": len(answers)}, [np], "cpu", text, save=save)

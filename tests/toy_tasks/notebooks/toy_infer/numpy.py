@@ -35,4 +35,8 @@ for _ in range(2):
     log.done(predict())
 
 # %% record
-record_passes(log, weight.size + bias.size, [np], "cpu", lambda: {"fc.weight": weight, "fc.bias": bias})
+def export_weights():
+    return {"fc.weight": weight, "fc.bias": bias}
+
+
+record_passes(log, weight.size + bias.size, [np], "cpu", export_weights)

@@ -18,7 +18,8 @@ rng = np.random.RandomState(SEED)
 x = toy.inputs(BATCHSIZE)
 
 # %% model
-weights = {name: rng.normal(size=shape).astype("float32") for name, shape in weight_shapes(NETWORK).items()}
+shapes = weight_shapes(NETWORK)
+weights = {name: rng.normal(size=shape).astype("float32") for name, shape in shapes.items()}
 multiply_adds = sum(weight.size for weight in weights.values())
 
 

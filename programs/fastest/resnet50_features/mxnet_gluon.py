@@ -1,2 +1,0 @@
-"""MXNet Gluon: nothing is known that the notebook lacks. On a CPU it cuts the graph into parts for oneDNN, which folds batch norm into
-convolutions."""
