@@ -59,7 +59,6 @@ WITNESSES = {
     "tensorflow[xla]": JITTED.format(name="Function", count=f"{TRACED} and value._jit_compile"),
     "tinygrad": JITTED.format(name="TinyJit", count="value.captured is not None"),
 }
-COMPILED = pytest.mark.xfail(strict=True, reason="torch.compile leaves nn.LSTM to eager code: the row will lack it")
 COMPILED = [row for row in MEASURING.rows if row.name in WITNESSES]
 
 
