@@ -20,7 +20,8 @@ from rosetta.run.workers import Workers
 from rosetta.where import Where
 
 MEASURING = Measuring(Where(gpus="none", synthetic=not os.environ.get("ROSETTA_DATA")), "this test", "turns")
-NOTEBOOKS = list({row.notebook: row for row in reversed(MEASURING.rows)}.values())
+# One row of each notebook. Keras 2 reads the weights that it has saved with h5py 2, as its text says: not beside Theano's h5py 3
+NOTEBOOKS = list({row.notebook: row for row in reversed(MEASURING.rows) if row.name != "keras2[theano]"}.values())
 # How the line begins that has the statements, or stands above them, in every notebook
 SHARED = re.compile(r"^- To \[?save and load(.*)\n?((?s:.*))", re.MULTILINE)
 LOADS = re.compile(r"load|restore|set_|deserialise")
@@ -39,6 +40,8 @@ for statements in {saving!r}, {loading!r}:
             import_weights(zeros)
         else:  # of a framework whose models do not change
             model = import_weights(model, zeros)
+        if {predicts} and "arg_params" in globals():  # of MXNet's Module, whose fit takes the weights
+            model.set_params(arg_params, {{}})
         assert not any(array.any() for array in export_weights().values())
 for name, array in export_weights().items():
     np.testing.assert_array_equal(array, before[name], err_msg=name)
@@ -57,7 +60,7 @@ WITNESSES = {
     "pytorch[compiled]": "from torch._dynamo.utils import counters\nassert counters['stats']['unique_graphs'] > 0, counters",
     "tensorflow": JITTED.format(name="Function", count=TRACED),
     "tensorflow[xla]": JITTED.format(name="Function", count=f"{TRACED} and value._jit_compile"),
-    "tinygrad": JITTED.format(name="TinyJit", count="value.captured is not None"),
+    "tinygrad": JITTED.format(name="_TinyJit", count="value.captured is not None"),
 }
 COMPILED = [row for row in MEASURING.rows if row.name in WITNESSES]
 
@@ -93,7 +96,8 @@ SIZES = (
     (224, 224),
     (1023, 777),
 )  # width, height
-MOST = 1.5  # of 255, in the mean of a picture: what filters and JPEG decoders differ by; a crop that is a pixel off makes 4 to 8
+MOST = 1.5  # of 255, in the mean of a picture: what filters and JPEG decoders differ by
+SHIFTED = 7  # the least that a crop makes which begins a pixel later
 
 
 def run(row: Row, after: str, parameters: dict, roles: tuple[str, ...] = ()) -> None:
@@ -158,7 +162,10 @@ def test_own_pictures_are_cropped_alike(row, missing, tmp_path):
         smooth = np.asarray(Image.fromarray(blocks).resize((width, height), Image.BICUBIC), int)
         noisy = np.clip(smooth + random.randint(-20, 21, smooth.shape), 0, 255).astype(np.uint8)
         Image.fromarray(noisy).save(folder / f"{number}.jpg", quality=90)
-    np.save(tmp_path / "expected.npy", np.stack(images.read(str(folder), images.decode)))
+    expected = np.stack(images.read(str(folder), images.decode))
+    shifted = np.abs(np.roll(expected, 1, axis=3) - expected).mean(axis=(1, 2, 3)) * 255 * 0.226
+    assert shifted.min() > SHIFTED, "the pictures tell a crop from its neighbour"
+    np.save(tmp_path / "expected.npy", expected)
     after = CROPPED.format(expected=str(tmp_path / "expected.npy"), most=MOST)
     try:
         run(row, after, {"IMAGES": str(folder)}, roles=("parameters", "setup", "data"))

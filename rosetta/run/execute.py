@@ -46,7 +46,7 @@ LEAST_GPU_MEMORY = 16 * 2**20  # bytes: a process that only opens a GPU takes mo
 NOT_STARTED = "RuntimeError: Kernel "  # begins what Jupyter says of a kernel that does not answer
 NO_RECORD = "the notebook ended without a record"
 SHM, LEAST_SHM = "/dev/shm", 2**28  # where processes of a data loader share batches; bytes that suffice for most
-SHARED_MEMORY = re.compile(r"shared memory|\bshm\b|bus error|SIGBUS|DataLoader|^TimeoutError", re.IGNORECASE)
+SHARED_MEMORY = re.compile(r"\bshm\b|bus error|SIGBUS|DataLoader|^TimeoutError", re.IGNORECASE)
 EXCEPTION = re.compile(r"[\w.]{1,80}(Error|Exception): ")  # begins the last line of a trace
 COLOUR = re.compile(r"\x1b\[[\d;]*m")
 # A cell's own place in IPython's traceback: of IPython 8 and newer, and of the older ones, where an arrow shows the line
