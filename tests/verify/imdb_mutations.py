@@ -47,7 +47,7 @@ MUTATIONS = {
             ("model", "self.fc(last[0])", "self.fc(last[:, 0])"),
         ),
         mxnet_gluon=(("model", "begin=-1, end=None", "begin=0, end=1"),),
-        tensorflow1=(("model", "_, last = tf", "last, _ = tf"), ("model", "tf.matmul(last,", "tf.matmul(last[:, 0],")),
+        tensorflow1=(("model", "_, last = tf", "last, _ = tf"), ("model", "dense(last,", "dense(last[:, 0],")),
     ),
     "reviews padded at the front": Mutation(
         level=3,

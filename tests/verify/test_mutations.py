@@ -44,6 +44,14 @@ def plant(case: Case, folder: Path) -> Copy:
     return copied(row, scripts.edited(by_role(row.notebook), getattr(PLANTED[task][mistake], name)), folder)
 
 
+def test_every_mistake_can_be_planted():
+    for task, name, mistake in CASES:
+        (row,) = KNOWN.select([name], task)
+        code = by_role(row.notebook)
+        assert scripts.edited(code, getattr(PLANTED[task][mistake], name)) != code, (task, name, mistake)
+    assert len(CASES) > 100
+
+
 @pytest.fixture(scope="module")
 def findings(request, tmp_path_factory) -> dict[Case, tuple[list[Finding], dict[int, str]] | str]:
     """What the levels found of every mutant that is asked for and its diagnosis, or why one could not run here; two at a time."""

@@ -8,6 +8,7 @@ import numpy as np
 from common.record import emit
 from common.weights import save_answers
 
+np.random.seed(SEED)
 x, answers = np.arange(6.0).reshape(2, 3), {}
 
 # %% answers
