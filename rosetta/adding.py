@@ -24,6 +24,7 @@ from packaging.markers import default_environment
 from packaging.pylock import Pylock
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
+from threadpoolctl import threadpool_limits
 from uv import find_uv_bin
 
 from rosetta import data, files, notebook, plan, records, sections
@@ -531,7 +532,10 @@ class _Row:
         return f"{told}; but {doubted}" if (doubted := doubt(record)) else told
 
     def verify(self) -> str:
-        _, proof = Setting(self.where).verify(self.row)
+        with threadpool_limits(
+            1
+        ):  # beside other programs, BLAS threads that wait for each other make it last four times as long
+            _, proof = Setting(self.where).verify(self.row)
         if proof.skipped:
             raise RosettaError(proof.skipped)
         for reason, failing in causes(proof.findings).items():

@@ -75,6 +75,7 @@ class Line(Strict):
     state: str = "waiting"
     where: str = ""
     started: AwareDatetime | None = None
+    ready: AwareDatetime | None = None  # its environment is there: the estimate begins
     ended: AwareDatetime | None = None
     took_s: Seconds | None = None  # once it has ended
     disturbed: str | None = None  # why its times are no figures
@@ -89,6 +90,14 @@ class Line(Strict):
         if self.started is None or self.ended:
             return self.took_s
         return max(0.0, (datetime.now(UTC) - self.started).total_seconds())
+
+    @property
+    def remaining_s(self) -> float:
+        """By its estimate, which does not hold what is installed first."""
+        if self.ended:
+            return 0.0
+        since = 0.0 if self.ready is None else (datetime.now(UTC) - self.ready).total_seconds()
+        return max(0.0, self.estimate_s - max(0.0, since))
 
     def end(self, record: Record, task: Task, ended: datetime, took_s: float | None) -> None:
         """Show what has become of the run: its main figure, or a verdict where the run is too short for one."""
@@ -115,7 +124,7 @@ class Status(Strict):
     @property
     def remaining_s(self) -> float:
         """Until all runs have ended, by their estimates."""
-        left = [max(0.0, line.estimate_s - (line.elapsed_s or 0.0)) for line in self.lines if line.ended is None]
+        left = [line.remaining_s for line in self.lines]
         return max(max(left), sum(left) / self.slots) if left else 0.0
 
     @property
@@ -153,10 +162,12 @@ class Journal:
 
     def begin(self, number: int, where: str) -> None:
         """The run starts, or starts again elsewhere."""
-        self._change(number, started=datetime.now(UTC), where=where, part="", note="")
+        self._change(number, started=datetime.now(UTC), ready=None, where=where, part="", note="")
 
     def progress(self, number: int, progress: Progress) -> None:
         part = f"{progress.what} {progress.done}/{progress.of}" if progress.of else ""
+        if progress.state != "preparing" and self.status.lines[number].ready is None:
+            self._change(number, ready=datetime.now(UTC))
         self._change(number, state=progress.state, note=progress.note, part=part)
         self.screen.progress(number)
 
@@ -168,7 +179,7 @@ class Journal:
 
     def wait(self, number: int) -> None:
         """The run has lost its place and waits for another."""
-        self._change(number, state="waiting", started=None, where="")
+        self._change(number, state="waiting", started=None, ready=None, where="")
 
     def close(self) -> None:
         """The batch has ended, whole or interrupted."""

@@ -5,7 +5,7 @@ import pty
 import signal
 import subprocess
 import time
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from unittest.mock import Mock
 
 import pytest
@@ -158,3 +158,16 @@ def test_what_came_too_soon_to_be_written_is_written_later(tmp_path):
     assert part() == "epoch 2/2" and files.load(Status, folder / "status.json").ended is None
     kept.close()
     assert files.load(Status, folder / "status.json").ended
+
+
+def test_an_installation_takes_nothing_of_the_time_left(tmp_path):
+    line = Line(row="good", estimate_s=60, state="preparing", started=NOW - timedelta(minutes=9))
+    status = Status(id="x", host="x", pid=1, started=NOW, lines=[line])
+    assert status.remaining_s == 60
+    kept = Journal(journal.new_folder(tmp_path, Order(rows=["good"])), [line], 1, Console())
+    kept.progress(0, Progress("preparing", note="installing"))
+    assert status.remaining_s == 60
+    kept.progress(0, Progress("starting"))
+    line.ready -= timedelta(seconds=20)
+    assert 39 < status.remaining_s <= 40
+    kept.close()
