@@ -29,9 +29,10 @@ from rosetta.run import environments, execute, kernels, machine, processes
 from rosetta.run.devices import Slot
 from rosetta.run.processes import JOB, Job, Outcome, error_line
 from rosetta.run.telemetry import RunMeter
+from rosetta.verify import train
 from tests.standin import ROOT, TASK, StandIn
 
-ONE_AT_A_TIME = threading.Lock()  # for what a notebook changes in this process
+ONE_AT_A_TIME = threading.RLock()  # for what a notebook changes in this process
 
 
 class Here:
@@ -54,6 +55,13 @@ class Here:
         answer = subprocess.CompletedProcess([], 0, f"{kernels.STARTED}\n", "")
         patch.setattr(processes, "ask", lambda *_, **__: answer)
         patch.setattr(execute, "run_process", run_here)
+        load = train.Reference.data  # what this process has loaded last is in the record of a notebook that runs here
+
+        def data(reference: train.Reference, *sizes: int, **more: int):
+            with ONE_AT_A_TIME:
+                return load(reference, *sizes, **more)
+
+        patch.setattr(train.Reference, "data", data)
         patch.chdir(root)
 
     def call(self, command: list[str], variables: dict[str, str]) -> subprocess.CompletedProcess:

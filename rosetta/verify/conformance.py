@@ -126,9 +126,8 @@ INTRODUCTION = """\
 Does every notebook compute what the reference in NumPy does? `run_all.py verify` writes this page from {task}.json: do not edit it.
 [Same network, how we know]({levels}) says what the levels are and how they are measured.
 
-A figure is the largest difference from the reference. With σ it is a distance in standard errors. With x it is a
-multiple of what another order of the same sums makes. "ok" means that the level passes and has no figure. A commit with
-a + had changed files.
+A figure is the largest difference from the reference. With σ it is a distance in standard errors. "ok" means that the
+level passes and has no figure. A commit with a + had changed files.
 """
 STALE = "the row has changed since it was verified on {:%Y-%m-%d}: `run_all.py verify` proves it again"
 OUTPUTS = "Level 3 of each network: how far a row's outputs are from the reference's."
@@ -179,10 +178,10 @@ def tabled(kind: str, shown: list[Line]) -> tuple[list[Column], list[str], list[
     A column is a quantity of a level, or a level without. A quantity that no row has is left out where the level has others:
     which there are depends on what is random in a task.
     """
-    measured = {quantity for _, line in shown for finding in line.findings for quantity in finding.measured}
+    measured = {(finding.level, name) for _, line in shown for finding in line.findings for name in finding.measured}
     headings, columns = [], []
     for level, quantities in PROOFS[kind].COLUMNS.items():
-        names = [name for name in quantities if name in measured] or quantities or (None,)
+        names = [name for name in quantities if (level, name) in measured] or quantities or (None,)
         columns += [(level, name) for name in names]
         first = f"{level} {PROOFS[kind].LEVELS[level]}"
         headings += [first if names[0] is None else f"{first}: {names[0]}", *names[1:]]
@@ -204,9 +203,7 @@ def _cell(finding: Finding, quantity: str | None, row: Row) -> str:
 
 
 def _verified(task: Task, shown: list[Line], expected: int) -> list[str]:
-    proof, (columns, headings, body) = PROOFS[task.kind_name], tabled(task.kind_name, shown)
-    quantities = [quantity for _, quantity in columns if quantity]
-    tolerances = ", ".join(f"{name} {proof.TOLERANCES[name]:g}{UNITS.get(name, '')}" for name in quantities)
+    proof, (_, headings, body) = PROOFS[task.kind_name], tabled(task.kind_name, shown)
     passed, synthetic = sum(line.passed for _, line in shown), sum(line.synthetic for _, line in shown)
     data = f"on {'SYNTHETIC' if synthetic else 'real'} data" if task.data else "on inputs that the task makes itself"
     share = f" ({synthetic} of {len(shown)} rows)" if task.data and 0 < synthetic < len(shown) else ""
@@ -224,7 +221,7 @@ def _verified(task: Task, shown: list[Line], expected: int) -> list[str]:
     return [
         f"**{passed} of {expected} rows pass all {len(proof.LEVELS)} levels**, {data}{share}.",
         table(["framework", *headings], [[_title(*line), *cells] for line, cells in zip(shown, body)]),
-        f"Tolerances: {tolerances}.",
+        *_tolerances(task, shown),
         *_looser(shown),
         *_networks(shown),
         *_failures(shown, proof.LEVELS),
@@ -237,10 +234,28 @@ def _title(row: Row, line: Conformance) -> str:
     return escape(row.title) + (" (SYNTHETIC data)" if line.synthetic else "")
 
 
+def _tolerances(task: Task, shown: list[Line]) -> list[str]:
+    body = []
+    for quantity, allowed in (PROOFS[task.kind_name].TOLERANCES | task.tolerances).items():
+        unit, values = UNITS.get(quantity, ""), []
+        for row, line in shown:
+            if not line.stale and quantity not in row.facts.looser:
+                measured = (finding.measured.get(quantity) for finding in line.findings)
+                values += [(value, escape(row.title)) for value in measured if value is not None]
+        if values:
+            largest, title = max(values)
+            times = f"{allowed / largest:.0f}" if largest else ""
+            size = f"{largest:.1f}{unit}" if unit else f"{largest:.1e}" if largest else "0"
+            body.append([quantity, size, title if largest else "every row", f"{allowed:g}{unit}", times])
+    introduction = "The largest difference that a row without a looser tolerance has, and what is allowed:"
+    heading = ["quantity", "largest", "of", "allowed", "times"]
+    return ["## Tolerances", introduction, table(heading, body)] if body else []
+
+
 def _looser(shown: list[Line]) -> list[str]:
     body = []
     for row, line in shown:
-        for quantity, looser in row.facts.looser.items():
+        for quantity, looser in () if line.stale else row.facts.looser.items():
             values = [value for finding in line.findings if (value := finding.measured.get(quantity)) is not None]
             measured = f"{max(values):.1e}" if values else ""
             body.append([_title(row, line), quantity, measured, f"{looser.tolerance:g}", escape(looser.reason)])

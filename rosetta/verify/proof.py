@@ -33,7 +33,7 @@ from rosetta.tasks import Task
 
 # ---- What a level finds
 
-UNITS = dict.fromkeys(("mean", "variance", "spread", "steps"), " σ") | {"order": " x"}  # the other quantities have none
+UNITS = dict.fromkeys(("mean", "variance", "spread"), " σ")  # the other quantities have none
 
 
 class Finding(Strict):
@@ -231,7 +231,7 @@ def _read(record: Record, folder: Path, names: tuple[str, ...]) -> Outputs:
 # ---- What a failed level tells beyond its numbers
 
 GUESS = 3.0  # a mistake that comes so many times closer than the reference is told as a guess
-CERTAIN = 100.0  # so many times closer as what happens, in training: numbers far from the reference do not meet a small tolerance
+CERTAIN = 1000.0  # so many times closer as what happens, in training: numbers far from the reference do not meet a small tolerance
 MANY = 0.1  # of the outputs are those of others where a recorded step is read late: a whole batch
 
 

@@ -97,6 +97,15 @@ def test_dropout_losses_are_those_of_the_network():
         assert loss == pytest.approx(layers.cross_entropy(logits, CLASSES))
 
 
+def test_examples_are_alike_where_masks_are_looked_at():
+    weights = cifar10_cnn.weights_for_masks(started(cifar10_cnn), CLASSES)
+    masks = cifar10_cnn.dropout_masks(1, np.random.RandomState(8))
+    logits, _ = cifar10_cnn.forward(weights, IMAGES, masks)
+    losses = [layers.cross_entropy(logits[[i]], CLASSES[[i]]) for i in range(len(IMAGES))]
+    assert len(IMAGES) > 1 and np.ptp(losses) < 1e-12
+    assert np.ptp(cifar10_cnn.dropout_losses(weights, IMAGES, CLASSES, 5, np.random.RandomState(9))) > 1e-3
+
+
 def test_training_lowers_the_loss_and_keeps_the_start():
     weights = started(cifar10_cnn)
     before = {name: array.copy() for name, array in weights.items()}

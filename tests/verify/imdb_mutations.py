@@ -85,4 +85,66 @@ MUTATIONS = {
         mxnet_gluon=(("data", "shuffle=True", "shuffle=False"),),
         tensorflow1=(("data", ".shuffle(len(x_train))", ""),),
     ),
+    "a generator that begins anew in every epoch": Mutation(
+        level=5,
+        named=None,
+        pytorch=(("train", "    model.train()", "    torch.manual_seed(SEED)\n    model.train()"),),
+        mxnet_gluon=(("train", "    total = mx", "    np.random.seed(SEED)\n    total = mx"),),
+        flax=(("train", "rngs.permutation", "nnx.Rngs(SEED).permutation"),),
+    ),
+    "a mean of the batches' means": Mutation(
+        level=5,
+        named=None,
+        pytorch=(
+            ("train", "detach() * len(batch)", "detach()"),
+            ("train", "/ len(x_train)", "/ -(-len(x_train) // BATCHSIZE)"),
+        ),
+        mxnet_gluon=(("train", "loss.sum()", "loss.mean()"), ("train", "/ len(x_train)", "/ len(train_data)")),
+        tensorflow1=(
+            ("optimizer", "reduce_sum(losses)", "reduce_mean(losses)"),
+            ("train", "/ len(x_train)", "/ steps_per_epoch"),
+        ),
+    ),
+    "the state carried over from the batch before": Mutation(
+        level=4,
+        named=None,
+        pytorch=(
+            (
+                "model",
+                "_, last = self.gru(self.embedding(x))",
+                "before = getattr(self, 'last', None)\n        before = before if before is not None and before.shape[1] == len(x) else None\n"
+                "        _, last = self.gru(self.embedding(x), before)\n        self.last = last.detach()",
+            ),
+        ),
+    ),
+    "an optimizer that is made anew in every epoch": Mutation(
+        level=4,
+        named=None,
+        pytorch=(
+            (
+                "train",
+                "    model.train()",
+                "    optimizer = torch.optim.Adam(model.parameters(), lr=LR)\n    model.train()",
+            ),
+        ),
+        mxnet_gluon=(
+            (
+                "train",
+                "    total = mx",
+                '    trainer = gluon.Trainer(model.collect_params(), "adam", adam)\n    total = mx',
+            ),
+        ),
+        tensorflow1=(
+            (
+                "train",
+                "    total = 0.0",
+                "    total = 0.0\n    sess.run(tf.variables_initializer(optimizer.variables()))",
+            ),
+        ),
+    ),
+    "gradients clipped at a norm of 0.1": Mutation(
+        level=4,
+        named=None,
+        pytorch=(("train", "optimizer.step()", "nn.utils.clip_grad_norm_(model.parameters(), 0.1); optimizer.step()"),),
+    ),
 }

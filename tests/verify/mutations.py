@@ -16,6 +16,12 @@ class Mutation:
     tinygrad: tuple[tuple[str, str, str], ...] = ()
     flax: tuple[tuple[str, str, str], ...] = ()
     mlx: tuple[tuple[str, str, str], ...] = ()
+    equinox: tuple[tuple[str, str, str], ...] = ()
+    keras_jax: tuple[tuple[str, str, str], ...] = ()
+    network: str = ""  # of a task that has several: the one that shows it
+
+    def edits(self, row: str) -> tuple[tuple[str, str, str], ...]:
+        return getattr(self, row.replace("[", "_").rstrip("]"))
 
 
 LOAD = "cifar10.load({layout}, N_TRAIN, N_TEST)"
@@ -35,6 +41,14 @@ def _loaded(change: str) -> dict[str, tuple]:
     }
 
 
+# A layer of Keras that a porter writes with a number for a seed, as ``keras.random`` takes it, too
+FIXED = """
+class Fixed(layers.Dropout):
+    def call(self, inputs, training=False):
+        return keras.random.dropout(inputs, self.rate, seed=5) if training else inputs
+
+
+"""
 MUTATIONS = {
     "valid padding": Mutation(
         level=3,
@@ -98,6 +112,143 @@ MUTATIONS = {
         mxnet_gluon=(("model", "Dropout(", "Dropout(1 - "),),
         tensorflow1=(("model", "rate=DROPOUT_CONV", "rate=(1 - DROPOUT_CONV)"),),
     ),
+    "the same masks in every step": Mutation(
+        level=5,
+        named=None,
+        flax=(
+            ("model", "self.conv2(x))))", "self.conv2(x))), rngs=nnx.Rngs(5))"),
+            ("model", "self.conv4(x))))", "self.conv4(x))), rngs=nnx.Rngs(5))"),
+            ("model", "self.fc1(x)))", "self.fc1(x)), rngs=nnx.Rngs(5))"),
+        ),
+        equinox=(("train", "y_train[batch], key)", "y_train[batch], jax.random.key(5))"),),
+        keras_jax=(("model", "model = keras", f"{FIXED}model = keras"), ("model", "layers.Dropout(", "Fixed(")),
+    ),
+    "one mask for all examples of a batch": Mutation(
+        level=5,
+        named=None,
+        mxnet_gluon=(("model", "Dropout(DROPOUT_CONV)", "Dropout(DROPOUT_CONV, axes=(0,))"),),
+        tensorflow1=(
+            (
+                "model",
+                "rate=DROPOUT_CONV,",
+                "rate=DROPOUT_CONV, noise_shape=tf.concat([[1], tf.shape(h)[1:]], axis=0),",
+            ),
+        ),
+        flax=(("model", "(DROPOUT_CONV, rngs", "(DROPOUT_CONV, broadcast_dims=(0,), rngs"),),
+        equinox=(
+            ("optimizer", "jax.vmap(model)(x, jax.random.split(key, len(x)))", "jax.vmap(model, (0, None))(x, key)"),
+        ),
+        keras_jax=(("model", "(DROPOUT_CONV)", "(DROPOUT_CONV, noise_shape=(1, None, None, None))"),),
+    ),
+    "a generator that begins anew in every epoch": Mutation(
+        level=5,
+        named=None,
+        pytorch=(("train", "    model.train()", "    torch.manual_seed(SEED)\n    model.train()"),),
+        mxnet_gluon=(("train", "    total = mx", "    np.random.seed(SEED)\n    total = mx"),),
+        flax=(("train", "rngs.permutation", "nnx.Rngs(SEED).permutation"),),
+        equinox=(("train", "permutation(order_key", "permutation(jax.random.key(SEED)"),),
+    ),
+    "no shuffling": Mutation(
+        level=5,
+        named=None,
+        pytorch=(("train", "torch.randperm", "torch.arange"),),
+        mxnet_gluon=(("data", "shuffle=True", "shuffle=False"),),
+        tensorflow1=(("data", ".shuffle(len(x_train))", ""),),
+        keras_jax=(("train", "verbose=0", "verbose=0, shuffle=False"),),
+    ),
+    "a mean of the batches' means": Mutation(
+        level=5,
+        named=None,
+        pytorch=(
+            ("train", "detach() * len(batch)", "detach()"),
+            ("train", "/ len(x_train)", "/ -(-len(x_train) // BATCHSIZE)"),
+        ),
+        mxnet_gluon=(("train", "loss.sum()", "loss.mean()"), ("train", "/ len(x_train)", "/ len(train_data)")),
+        tensorflow1=(
+            ("optimizer", "reduce_sum(losses)", "reduce_mean(losses)"),
+            ("train", "/ len(x_train)", "/ steps_per_epoch"),
+        ),
+    ),
+    "the short batch dropped where there is another": Mutation(
+        level=5,
+        named=None,
+        pytorch=(("train", ".split(BATCHSIZE)", ".split(BATCHSIZE)[:len(x_train) // BATCHSIZE or 1]"),),
+        mxnet_gluon=(
+            ("data", "shuffle=True", 'shuffle=True, last_batch="discard" if N_TRAIN > BATCHSIZE else "keep"'),
+        ),
+        flax=(
+            (
+                "train",
+                "range(n_scanned, len(order), BATCHSIZE)",
+                "range(0, max(1, len(order) - BATCHSIZE + 1), BATCHSIZE)",
+            ),
+        ),
+    ),
+    "an optimizer that is made anew in every epoch": Mutation(
+        level=4,
+        named=None,
+        pytorch=(
+            (
+                "train",
+                "    model.train()",
+                "    optimizer = torch.optim.SGD(model.parameters(), LR, MOMENTUM)\n    model.train()",
+            ),
+        ),
+        mxnet_gluon=(
+            (
+                "train",
+                "    total = mx",
+                '    trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": LR, "momentum": MOMENTUM})\n    total = mx',
+            ),
+        ),
+        tensorflow1=(
+            (
+                "train",
+                "    total = 0.0",
+                "    total = 0.0\n    sess.run(tf.variables_initializer(optimizer.variables()))",
+            ),
+        ),
+    ),
+    "weight decay of the first layer alone": Mutation(
+        level=4,
+        named=None,
+        pytorch=(
+            (
+                "optimizer",
+                "(model.parameters()",
+                '([{"params": model[0].weight, "weight_decay": 1e-3}, {"params": list(model.parameters())[1:]}]',
+            ),
+        ),
+        mxnet_gluon=(
+            ("optimizer", '"momentum": MOMENTUM', '"momentum": MOMENTUM, "wd": 1e-3'),
+            ("optimizer", "trainer =", "for param in list(params)[1:]:\n    param.wd_mult = 0.0\ntrainer ="),
+        ),
+        tensorflow1=(
+            ("optimizer", "minimize(loss)", "minimize(loss + 1e-3 * tf.nn.l2_loss(tf.trainable_variables()[0]))"),
+        ),
+    ),
+    "a frozen bias": Mutation(
+        level=4,
+        named=None,
+        pytorch=(("optimizer", "loss_fn =", "model[0].bias.requires_grad_(False)\nloss_fn ="),),
+        mxnet_gluon=(("optimizer", "loss_fn =", 'list(params)[1].grad_req = "null"\nloss_fn ='),),
+        tensorflow1=(
+            (
+                "optimizer",
+                "minimize(loss)",
+                "minimize(loss, var_list=tf.trainable_variables()[:1] + tf.trainable_variables()[2:])",
+            ),
+        ),
+    ),
+    "the test on the training images": Mutation(
+        level=3,
+        named=None,
+        pytorch=(("evaluate", "def predict():", "x_test, y_test = x_train, y_train\n\n\ndef predict():"),),
+        mxnet_gluon=(
+            ("evaluate", "def predict():", "test_data = gluon.data.DataLoader(train_set, 500)\n\n\ndef predict():"),
+        ),
+        tensorflow1=(("evaluate", "def predict():", "x_test, y_test = x_train, y_train\n\n\ndef predict():"),),
+    ),
     "weight decay of 1e-4": Mutation(
         level=4,
         pytorch=(("optimizer", "momentum=MOMENTUM", "momentum=MOMENTUM, weight_decay=1e-4"),),
@@ -151,4 +302,4 @@ MUTATIONS = {
         ),
     ),
 }
-NOTEBOOKS = ("pytorch", "mxnet_gluon", "tensorflow1", "tinygrad", "flax", "mlx")  # of six environments
+NOTEBOOKS = ("pytorch", "mxnet_gluon", "tensorflow1", "tinygrad", "flax", "mlx", "equinox", "keras[jax]")

@@ -8,7 +8,7 @@ import pytest
 from common.reference import imdb_gru
 from rosetta import catalog
 from rosetta.verify import train
-from rosetta.verify.proof import Outputs
+from rosetta.verify.proof import Judge, Outputs
 from rosetta.verify.train import BATCH, BATCHSIZE, STEPS, TOLERANCES, Reference, Size
 
 KNOWN = catalog.load()
@@ -61,12 +61,15 @@ def unmarked(x):
     return np.array([list(row[1:]) + [0] if row[0] == 1 else row for row in x])
 
 
-def adam(corrected=True, inside=False, lazy=False, summed=False):
+def adam(corrected=True, inside=False, lazy=False, summed=False, reset=False):
     """A network with another Adam, written anew."""
     network = imdb_gru.of("reset_after")
     scale = BATCH if summed else 1
 
     def step(w, m, v, g, lr, t, squared):
+        if reset and t % 2:  # a new optimizer in every epoch of two batches
+            m, v = ({name: 0 * array for name, array in w.items()} for _ in "mv")
+        t = 2 - t % 2 if reset else t
         c1, c2 = (1 - 0.9**t, 1 - 0.999**t) if corrected else (1, 1)
         new = ({}, {}, {})
         for name in w:
@@ -119,24 +122,35 @@ def test_cut_at_the_wrong_end_fails(reference):
     assert not findings[3].passed
 
 
-def shuffled(reference, orders, network=RIGHT, keep=lambda batch: True):
-    """What level 5 finds of training with these orders of the examples."""
+def shuffled(reference, orders, network=RIGHT, keep=lambda batch: True, weighted=True):
+    """What level 5 finds of training with these orders of the examples, one an epoch."""
     x, y, _, _ = reference.data(train.EXAMPLES, n_test=1)
-    weights, means = reference.start, []
-    batches = [each[first : first + train.BATCH_OF_EXAMPLES] for each in orders for first in (0, 8, 16)]
-    kept = [batch for batch in batches if keep(batch)]
-    weights, losses = network.train(reference.start, [(x[batch], y[batch]) for batch in kept], {"LR": 0.001})
-    for part in np.array_split(np.arange(len(kept)), train.EPOCHS):
-        means.append(np.average([losses[i] for i in part], weights=[len(kept[i]) for i in part]))
-    return train.order(means, weights, reference, TOLERANCES)
+    batches = [batch for order in orders for batch in np.split(np.array(order), [train.LONG_BATCH]) if keep(batch)]
+    weights, losses = network.train(reference.start, [(x[batch], y[batch]) for batch in batches], {"LR": 0.001})
+    counts = np.reshape([len(batch) if weighted else 1 for batch in batches], (len(orders), -1))
+    means = np.average(np.reshape(losses, counts.shape), axis=1, weights=counts)
+    judge = Judge(5, TOLERANCES)
+    train.order(list(means), reference, judge)
+    return judge.finding
 
 
 @pytest.mark.long
 def test_orders_of_the_examples(reference):
     rng = np.random.RandomState(0)
     drawn = [rng.permutation(train.EXAMPLES) for _ in range(train.EPOCHS)]
-    assert shuffled(reference, drawn).passed
-    own = shuffled(reference, [np.arange(train.EXAMPLES)] * train.EPOCHS)
-    assert "the examples come in their own order" in own.reason
-    assert "all steps move " in shuffled(reference, drawn, keep=lambda batch: len(batch) == 8).reason
-    assert not shuffled(reference, drawn, network=adam(lazy=True)).passed, "lazy Adam"
+    assert shuffled(reference, drawn).measured["order"] < 1e-9
+    for orders, said in (
+        ([range(train.EXAMPLES)] * train.EPOCHS, "the order that they are stored in"),
+        ([range(train.EXAMPLES)[::-1]] * train.EPOCHS, "in the same order: are they shuffled anew"),
+    ):
+        assert said in shuffled(reference, orders).reason
+    twice = [order[[0, 1, 2, 3, 3]] for order in drawn]
+    for mistake in (
+        {"keep": lambda batch: len(batch) == train.LONG_BATCH},
+        {"weighted": False},
+        {"network": adam(lazy=True)},
+        {"network": adam(reset=True)},
+    ):
+        found = shuffled(reference, drawn, **mistake)
+        assert "leads to the loss" in found.reason and found.measured["order"] > 3 * TOLERANCES["order"], mistake
+    assert "taken twice" in shuffled(reference, twice).reason

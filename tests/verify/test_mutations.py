@@ -10,11 +10,11 @@ from rosetta.notebook import by_role
 from rosetta.run import devices, scripts
 from rosetta.run.kernels import Kernels
 from rosetta.run.workers import Workers
-from rosetta.verify import infer, train
+from rosetta.verify import infer, speed, train
 from rosetta.verify.conformance import PROOFS
-from rosetta.verify.proof import Bench, Finding
+from rosetta.verify.proof import Bench, Finding, Judge, Outputs, tolerances
 from rosetta.verify.train import TOLERANCES, USUAL, Size
-from tests.verify import imdb_mutations, mutations, resnet_mutations
+from tests.verify import imdb_mutations, mutations, networks_mutations, resnet_mutations
 from tests.verify.copies import Copy, copied
 from tests.verify.mutations import NOTEBOOKS, Mutation
 
@@ -23,6 +23,7 @@ PLANTED = {
     "cifar10_cnn": mutations.MUTATIONS,
     "imdb_gru": imdb_mutations.MUTATIONS,
     "resnet50_features": resnet_mutations.MUTATIONS,
+    "networks": networks_mutations.MUTATIONS,
 }
 SMALL = Size(n_test=20, drop_steps=50, n_drop_test=20)  # is enough for the other mistakes
 OF_BATCHES = ("last test batch dropped", "outputs of a recorded step read late")  # need as many test batches as usual
@@ -32,7 +33,7 @@ CASES = [
     for task, planted in PLANTED.items()
     for name in NOTEBOOKS
     for mistake, mutation in planted.items()
-    if getattr(mutation, name)
+    if mutation.edits(name)
 ]
 Case = tuple[str, str, str]
 
@@ -41,14 +42,14 @@ def plant(case: Case, folder: Path) -> Copy:
     """The row's notebook with the mistake."""
     task, name, mistake = case
     (row,) = KNOWN.select([name], task)
-    return copied(row, scripts.edited(by_role(row.notebook), getattr(PLANTED[task][mistake], name)), folder)
+    return copied(row, scripts.edited(by_role(row.notebook), PLANTED[task][mistake].edits(name)), folder)
 
 
 def test_every_mistake_can_be_planted():
     for task, name, mistake in CASES:
         (row,) = KNOWN.select([name], task)
         code = by_role(row.notebook)
-        assert scripts.edited(code, getattr(PLANTED[task][mistake], name)) != code, (task, name, mistake)
+        assert scripts.edited(code, PLANTED[task][mistake].edits(name)) != code, (task, name, mistake)
     assert len(CASES) > 100
 
 
@@ -72,19 +73,41 @@ def findings(request, tmp_path_factory) -> dict[Case, tuple[list[Finding], dict[
         found, outputs = _judged(PLANTED[task][mistake], mutant, probe, reference, size)
         if outputs.skipped:
             return case, outputs.error
-        return case, (found, PROOFS[reference.task.kind_name].diagnose(found, outputs, reference, mutant))
+        diagnose = getattr(PROOFS[reference.task.kind_name], "diagnose", lambda *left: {})
+        return case, (found, diagnose(found, outputs, reference, mutant))
 
     return dict(bench.workers.each(judge, cases))
 
 
-def _judged(mutation: Mutation, mutant: Copy, probe, reference, size: Size):
-    """One probe is enough to see a mistake: what its levels found, and what it left."""
+def _judged(mutation: Mutation, mutant: Copy, probe, reference, size: Size) -> tuple[list[Finding], Outputs]:
+    """What the levels found that are meant to see a mistake, and what the last run left."""
+    if mutation.network:
+        return speed.judge(mutant, probe, OfOneNetwork(reference, mutation.network), gpu=False)
     if not reference.task.kind.trains:
         return infer.judge(mutant, probe, reference, gpu=False)
-    if mutation.level == 5 and not reference.drops:
-        return train.shuffled(probe, reference, TOLERANCES, size)
-    show = train.dropped if mutation.level in (2, 5) else train.trained
-    return show(probe, reference, TOLERANCES, size)
+    limits = tolerances(TOLERANCES, reference.task, mutant)
+    if mutation.level not in (2, 5):
+        return train.trained(probe, reference, limits, size)
+    left, judge = [], Judge(5, limits)
+
+    def noted(parameters: dict) -> Outputs:
+        left.append(probe(parameters))
+        return left[-1]
+
+    if mutation.level == 2:
+        return [train.fresh(noted, reference, limits)], left[-1]
+    train.shuffled(noted, reference, judge)
+    if reference.drops:
+        train.dropped(noted, reference, judge, size)
+    return [judge.finding], left[-1]
+
+
+class OfOneNetwork(speed.Reference):
+    """A task of networks that has this one alone."""
+
+    def __init__(self, whole: speed.Reference, name: str):
+        super().__init__(whole.task, whole.flavour, whole.synthetic)
+        self.computed = {name: whole.computed[name]}
 
 
 @pytest.mark.rows
