@@ -116,9 +116,9 @@ MUTATIONS = {
         level=5,
         named=None,
         flax=(
-            ("model", "self.conv2(x))))", "self.conv2(x))), rngs=nnx.Rngs(5))"),
-            ("model", "self.conv4(x))))", "self.conv4(x))), rngs=nnx.Rngs(5))"),
-            ("model", "self.fc1(x)))", "self.fc1(x)), rngs=nnx.Rngs(5))"),
+            ("model", "self.conv2(x))))", "self.conv2(x))), rngs=jax.random.key(5))"),
+            ("model", "self.conv4(x))))", "self.conv4(x))), rngs=jax.random.key(5))"),
+            ("model", "self.fc1(x)))", "self.fc1(x)), rngs=jax.random.key(5))"),
         ),
         equinox=(("train", "y_train[batch], key)", "y_train[batch], jax.random.key(5))"),),
         keras_jax=(("model", "model = keras", f"{FIXED}model = keras"), ("model", "layers.Dropout(", "Fixed(")),
@@ -126,19 +126,21 @@ MUTATIONS = {
     "one mask for all examples of a batch": Mutation(
         level=5,
         named=None,
-        mxnet_gluon=(("model", "Dropout(DROPOUT_CONV)", "Dropout(DROPOUT_CONV, axes=(0,))"),),
-        tensorflow1=(
-            (
-                "model",
-                "rate=DROPOUT_CONV,",
-                "rate=DROPOUT_CONV, noise_shape=tf.concat([[1], tf.shape(h)[1:]], axis=0),",
-            ),
+        mxnet_gluon=(
+            ("model", "Dropout(DROPOUT_CONV)", "Dropout(DROPOUT_CONV, axes=(0,))"),
+            ("model", "Dropout(DROPOUT_FC)", "Dropout(DROPOUT_FC, axes=(0,))"),
         ),
-        flax=(("model", "(DROPOUT_CONV, rngs", "(DROPOUT_CONV, broadcast_dims=(0,), rngs"),),
+        flax=(
+            ("model", "(DROPOUT_CONV, rngs", "(DROPOUT_CONV, broadcast_dims=(0,), rngs"),
+            ("model", "(DROPOUT_FC, rngs", "(DROPOUT_FC, broadcast_dims=(0,), rngs"),
+        ),
         equinox=(
             ("optimizer", "jax.vmap(model)(x, jax.random.split(key, len(x)))", "jax.vmap(model, (0, None))(x, key)"),
         ),
-        keras_jax=(("model", "(DROPOUT_CONV)", "(DROPOUT_CONV, noise_shape=(1, None, None, None))"),),
+        keras_jax=(
+            ("model", "(DROPOUT_CONV)", "(DROPOUT_CONV, noise_shape=(1, None, None, None))"),
+            ("model", "(DROPOUT_FC)", "(DROPOUT_FC, noise_shape=(1, None))"),
+        ),
     ),
     "a generator that begins anew in every epoch": Mutation(
         level=5,

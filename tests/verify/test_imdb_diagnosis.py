@@ -8,13 +8,14 @@ import pytest
 from common.reference import imdb_gru
 from rosetta import catalog
 from rosetta.verify import train
-from rosetta.verify.proof import Judge, Outputs
+from rosetta.verify.proof import Judge, Outputs, tolerances
 from rosetta.verify.train import BATCH, BATCHSIZE, STEPS, TOLERANCES, Reference, Size
 
 KNOWN = catalog.load()
 ROW = KNOWN.select(["pytorch"], "imdb_gru")[0]
 SMALL = Size(n_test=20, drop_steps=1, n_drop_test=20)
 RIGHT = imdb_gru.of("reset_after")
+LIMITS = tolerances(TOLERANCES, KNOWN.task("imdb_gru"), ROW)
 
 
 @pytest.fixture(scope="module")
@@ -129,7 +130,7 @@ def shuffled(reference, orders, network=RIGHT, keep=lambda batch: True, weighted
     weights, losses = network.train(reference.start, [(x[batch], y[batch]) for batch in batches], {"LR": 0.001})
     counts = np.reshape([len(batch) if weighted else 1 for batch in batches], (len(orders), -1))
     means = np.average(np.reshape(losses, counts.shape), axis=1, weights=counts)
-    judge = Judge(5, TOLERANCES)
+    judge = Judge(5, LIMITS)
     train.order(list(means), reference, judge)
     return judge.finding
 
@@ -152,5 +153,5 @@ def test_orders_of_the_examples(reference):
         {"network": adam(reset=True)},
     ):
         found = shuffled(reference, drawn, **mistake)
-        assert "leads to the loss" in found.reason and found.measured["order"] > 3 * TOLERANCES["order"], mistake
+        assert "leads to the loss" in found.reason and found.measured["order"] > 3 * LIMITS["order"], mistake
     assert "taken twice" in shuffled(reference, twice).reason
