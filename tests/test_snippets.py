@@ -27,7 +27,7 @@ SHARED = re.compile(r"^- To \[?save and load(.*)\n?((?s:.*))", re.MULTILINE)
 LOADS = re.compile(r"load|restore|set_|deserialise")
 # After the notebook: its statements, between which all weights become zero
 SAVED = """
-import inspect, os, tempfile
+import os, tempfile
 import numpy as np
 os.chdir(tempfile.mkdtemp())
 before, predicted = export_weights(), predict() if {predicts} else None
@@ -36,9 +36,13 @@ for statements in {saving!r}, {loading!r}:
         exec(statement)
     if statements == {saving!r}:
         zeros = {{name: array * 0 for name, array in before.items()}}
-        *names, _ = inspect.signature(import_weights).parameters  # models that do not change are returned anew
-        made = import_weights(*[globals()[name] for name in names], zeros)
-        globals().update(zip(names, made if len(names) > 1 else [made]))
+        taken = import_weights.__code__.co_argcount  # models that do not change are returned anew
+        if taken == 1:
+            import_weights(zeros)
+        elif taken == 2:
+            model = import_weights(model, zeros)
+        else:
+            model, state = import_weights(model, state, zeros)
         if {predicts} and "arg_params" in globals():  # of MXNet's Module, whose fit takes the weights
             model.set_params(arg_params, {{}})
         assert not any(array.any() for array in export_weights().values())
