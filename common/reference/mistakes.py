@@ -122,11 +122,7 @@ def of_any(train, classes, constants):
     def without_momentum(weights, batches, constants):
         return train(weights, batches, dict(constants, MOMENTUM=0))
 
-    found = {}
-    if "MOMENTUM" in constants:
-        found["momentum 0"] = SimpleNamespace(train=without_momentum)
-        found["unit-gain momentum"] = scaled(lambda n, constants: 1 - constants["MOMENTUM"])
-    more = {
+    found = {
         "a short batch divided by BATCHSIZE": scaled(lambda n, constants: n / float(constants["BATCHSIZE"])),
         "a summed loss": scaled(lambda n, constants: n, told=lambda n: n),
         "a summed loss, told as the mean": scaled(lambda n, constants: n),
@@ -138,5 +134,7 @@ def of_any(train, classes, constants):
         "the loss after the step": told(lambda losses: losses[1:]),
         "the mean of all losses so far": told(lambda losses: np.cumsum(losses[:-1]) / np.arange(1, len(losses))),
     }
-    found.update(more)
+    if "MOMENTUM" in constants:
+        found["momentum 0"] = SimpleNamespace(train=without_momentum)
+        found["unit-gain momentum"] = scaled(lambda n, constants: 1 - constants["MOMENTUM"])
     return found
