@@ -27,7 +27,7 @@ from packaging.utils import canonicalize_name
 from threadpoolctl import threadpool_limits
 from uv import find_uv_bin
 
-from rosetta import data, files, notebook, plan, records, sections
+from rosetta import data, entries, files, notebook, plan, records, sections
 from rosetta.batch import save
 from rosetta.catalog import Catalog, Frameworks, Row
 from rosetta.catalog import load as load_catalog
@@ -101,7 +101,9 @@ def new(name: str, task: str | None, like: str | None, environment: str | None, 
         raise RosettaError(f"the name {name} is taken: there is {from_root(target)}")
     written, steps = [], []
     if kind:
-        copy, like_title, copied = _example(task, kind, name), "the example", "the example of its kind"
+        folder = checkout.root / EXAMPLES / "notebooks" / f"toy_{kind}"
+        code = _renamed(files.text(folder / "numpy.py"), task, kind, name)
+        copy, like_title, copied = example(code, folder, task, kind, name), "the example", "the example of its kind"
     else:
         notebook.cut(model.notebook, catalog.kind(model))  # a notebook that breaks the contract is not copied
         copy, like_title, copied = (
@@ -141,6 +143,7 @@ FILES = {  # of a task, and what is left to do in each
     "common/reference/{}.py": "the network in NumPy, in float64: the definition that notebooks are held against.",
     "notebooks/{}/README.md": "what the task is: data, network, constants.",
     "notebooks/{}/task.toml": "title, presets, and what each step is in words that are true of every framework.",
+    "notebooks/{}/entries.toml": "the questions: each with its definition, what proves it, and what people type for it.",
 }
 DATA = "common/data/{}.py"
 LOADER = (
@@ -170,7 +173,9 @@ def _renamed(text: str, task: str, kind: str, framework: str) -> str:
 
 def _write_task(task: str, kind: str, framework: str) -> tuple[list[str], list[str]]:
     """Write the files of a task but for its notebook; what was written, and what is left to do there."""
-    places = {path.format(task): (path.format(f"toy_{kind}"), left) for path, left in FILES.items()}
+    examples = {path: path.format(f"toy_{kind}") for path in FILES}
+    there = {path for path, example in examples.items() if (checkout.root / EXAMPLES / example).is_file()}
+    places = {path.format(task): (examples[path], left) for path, left in FILES.items() if path in there}
     places[DATA.format(task)] = DATA.format("toy"), LOADER
     for path, (example, _) in places.items():
         text = files.text(checkout.root / EXAMPLES / example)
@@ -179,17 +184,16 @@ def _write_task(task: str, kind: str, framework: str) -> tuple[list[str], list[s
     return [f"{path}: {about}" for path in places], [f"{path}: {left}" for path, (_, left) in places.items()]
 
 
-def _example(task: str, kind: str, framework: str) -> dict[str, Any]:
-    """The notebook of the example: its code is plain NumPy, a cell after each line ``# %% ROLE``."""
-    code = _renamed(
-        files.text(checkout.root / EXAMPLES / "notebooks" / f"toy_{kind}" / "numpy.py"), task, kind, framework
-    )
-    headings = {role.name: role.heading for role in KINDS[kind].roles}
+def example(code: str, folder: Path, task: str, kind: str, framework: str) -> dict[str, Any]:
+    """A notebook of this code, plain NumPy with a line ``# %% TAG`` above each cell. folder: of the example."""
+    say = f"- Say what is particular to {framework} here."
+    texts = {role.name: f"## {role.heading}\n\n{say}" for role in KINDS[kind].roles}
+    if (folder / "entries.toml").is_file():
+        texts |= entries.texts(folder, f"Say what is particular to {framework} here. [API]({HOMEPAGE})")
     cells = [("markdown", f"# {framework}: {task}\n\nSay what the framework is, and link its documentation.", {})]
-    for role, source in re.findall(r"# %% (\w+)\n(.*?)(?=\n# %% |\Z)", code, re.DOTALL):
-        heading = f"## {headings.pop(role)}" if role in headings else "### More of it"
-        cells.append(("markdown", f"{heading}\n\n- Say what is particular to {framework} here.", {}))
-        cells.append(("code", source.strip(), {"tags": [role]}))
+    for tag, source in re.findall(r"# %% ([\w-]+)\n(.*?)(?=\n# %% |\Z)", code, re.DOTALL):
+        cells.append(("markdown", texts[tag], {}))
+        cells.append(("code", source.strip(), {"tags": [tag]}))
     more = {"markdown": {}, "code": {"execution_count": None, "outputs": []}}
     made = [
         {"cell_type": of, "id": f"cell-{number}", "metadata": metadata, "source": source.splitlines(keepends=True)}
@@ -490,9 +494,13 @@ class _Row:
                 f"environments/{self.row.environment}/environment.toml does not say what a GPU is to {self.row.imports[0]}: "
                 "give [without_gpu] a line of it, or a build's code; or name in `imports` the module that it computes through"
             )
-        for trouble in notebook.troubles(self.row.notebook, self.task):
+        for trouble in entries.contract(self.row.notebook, self.task):
             raise RosettaError(trouble)
-        return ", ".join(self.task.kind.names)
+        if not (self.task.folder / "entries.toml").is_file():
+            return ", ".join(self.task.kind.names)
+        answered, asked = entries.answers(self.row.notebook, self.task), entries.load(self.task.folder).entries
+        left = [key for key in asked if key not in answered and key not in self.row.facts.lacks]
+        return f"{len(answered)} of {len(asked)} entries answered" + (f"; open: {', '.join(left)}" if left else "")
 
     def concepts(self) -> str:
         concepts = sections.concepts(self.task.folder / "concepts.toml")

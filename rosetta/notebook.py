@@ -136,9 +136,13 @@ def _literal(node: ast.expr) -> Any:
 
 @dataclass(frozen=True)
 class Step:
-    """A code cell with the text above it. note: Markdown; concepts: by concept, the texts whose lines show it."""
+    """A code cell with the text above it. name: its tag, which is the role, or what it answers where a role has many cells.
+
+    note: Markdown; concepts: by concept, the texts whose lines show it.
+    """
 
     role: str
+    name: str
     note: str
     code: str
     concepts: dict[str, list[str]]
@@ -159,7 +163,7 @@ def cut(notebook: Path, kind: Kind) -> tuple[str, list[Step]]:
         raise RosettaError(f"{name}: it begins with one text, and then each code cell has one text above it, no more")
     intro, *notes = [cell.source for cell in every if cell.kind == "markdown"]
     return intro, [
-        Step(role, note, cell.source, cell.metadata.get("concepts", {}))
+        Step(role, cell.tags[0], note, cell.source, cell.metadata.get("concepts", {}))
         for role, note, cell in zip(roles, notes, in_code)
     ]
 
@@ -198,7 +202,7 @@ def troubles(notebook: Path, task: Task) -> Iterator[str]:
 
 
 def _role(cell: Cell, number: int, kind: Kind, name: str) -> str:
-    """The only tag of a cell."""
+    """By the only tag of a cell. A role of many cells has those whose tag is no role: it names what the cell answers."""
     tags, roles = cell.tags, ", ".join(kind.names)
     begins = (cell.source.strip().splitlines() or ["nothing"])[0]
     where = f"{name}: code cell {number} ({begins[:50]})"
@@ -206,7 +210,10 @@ def _role(cell: Cell, number: int, kind: Kind, name: str) -> str:
         raise RosettaError(f"{where} has no tag: give it its role, one of {roles}")
     if len(tags) > 1:
         raise RosettaError(f"{where} has the tags {', '.join(map(str, tags))}: it must have one, its role")
-    if tags[0] not in kind.names:
+    many = [role.name for role in kind.roles if role.many]
+    if many and tags[0] not in kind.names:
+        return many[0]
+    if tags[0] not in kind.names or tags[0] in many:
         hint = meant(str(tags[0]), kind.names) or f"the roles are {roles}"
         raise RosettaError(f"{where} has the tag {tags[0]}, which is no role of kind {kind.name}; {hint}")
     return tags[0]
@@ -270,15 +277,12 @@ def _notes(intro: str, steps: list[Step], kind: Kind) -> Iterator[str]:
     """The headings, and words below each."""
     if not intro.startswith("# "):
         yield "its first text does not begin with a title (# FRAMEWORK: ...)"
-    headings = {role.name: f"## {role.heading}" for role in kind.roles}
-    for role, several in groupby(steps, key=lambda step: step.role):
-        first, *others = (step.note.splitlines() or [""] for step in several)
-        if first[0] != headings[role]:
-            yield f"the text above the cell {role} begins with {first[0][:50]!r}, not with {headings[role]!r}"
-        if len(first) < 2 or any(len(note) < 2 for note in others):
-            yield f"the text above the cell {role} has a heading and nothing below it: say what is particular there"
-        if any(note[0].startswith("## ") for note in others):
-            yield f"the role {role} has one heading of two #, above its first cell"
+    for step in steps:
+        heading, first = f"## {kind.headings[step.role]}", (step.note.splitlines() or [""])[0]
+        if step.role == step.name and first != heading:
+            yield f"the text above the cell {step.role} begins with {first[:50]!r}, not with {heading!r}"
+        if len(step.note.splitlines()) < 2:
+            yield f"the text above the cell {step.name} has a heading and nothing below it: say what is particular there"
 
 
 def _parameters(steps: list[Step], task: Task) -> Iterator[str]:
@@ -292,7 +296,7 @@ def _parameters(steps: list[Step], task: Task) -> Iterator[str]:
         try:
             trees.append(ast.parse(step.code))
         except SyntaxError as error:
-            yield f"the cell {step.role} is not Python: {error.msg}, line {error.lineno}"
+            yield f"the cell {step.name} is not Python: {error.msg}, line {error.lineno}"
             return
     bound_names = set(_bound(trees[0], {}))
     nodes = [node for tree in trees[1:] for node in ast.walk(tree)]
@@ -304,7 +308,7 @@ def _parameters(steps: list[Step], task: Task) -> Iterator[str]:
 
 
 def _length(steps: list[Step], most: int) -> Iterator[str]:
-    lines = [(step.role, line) for step in steps for line in step.code.splitlines() if line.strip()]
+    lines = [(step.name, line) for step in steps for line in step.code.splitlines() if line.strip()]
     if len(lines) > most:
         yield f"it has {len(lines)} lines of code; {most} are allowed"
     for role, line in lines:

@@ -69,14 +69,14 @@ def reference(module: Path, params: Path, kind: Kind) -> Program:
     if not marks or wrong:
         raise RosettaError(f"{module.name} marks no steps, or one that is none: {', '.join(wrong)}")
     intro, head = _docstring(text[: marks[0].start()])
-    sections = {"parameters": Step("parameters", *_docstring(params.read_text(encoding="utf-8")), {})}
-    sections["setup"] = Step("setup", "", "\n\n\n".join([head, *_imported(text, module.parent)]), {})
+    sections = {"parameters": Step("parameters", "parameters", *_docstring(params.read_text(encoding="utf-8")), {})}
+    sections["setup"] = Step("setup", "setup", "", "\n\n\n".join([head, *_imported(text, module.parent)]), {})
     for mark, end in zip(marks, [*(mark.start() for mark in marks[1:]), None]):
         role, note = mark["role"], mark["note"].strip()
         code = dedent(text[mark.end() : end].strip("\n"))  # a step may be a method
         if earlier := sections.get(role):
             note, code = f"{earlier.note} {note}", f"{earlier.code}\n\n\n{code}"
-        sections[role] = Step(role, note, code, {})
+        sections[role] = Step(role, role, note, code, {})
     return Program(REFERENCE, module, intro, [sections[name] for name in kind.names if name in sections])
 
 

@@ -77,7 +77,7 @@ class RowFacts(Strict):
     looser: dict[str, Looser] = {}  # by quantity of the kind's levels
     variables: dict[str, str] = {}  # of its kernels in this task, as a variant's
     flavour: str | None = None  # the published variant of a layer that the framework is bound to
-    lacks: dict[str, str] = {}  # network -> why the framework cannot have it, where a task has several
+    lacks: dict[str, str] = {}  # network or entry -> why the framework cannot have it, where a task has several
     lacks_on_cpu: dict[str, str] = {}  # network -> why not every CPU computes it
     zoo: dict[str, str] = {}  # network of its own zoo -> how it is another one, Markdown; empty: it is the task's
     slow_on_cpu: str | None = None  # why it runs the smoke preset at most where there is no GPU
@@ -264,9 +264,9 @@ class Task(Strict):
     def expected(self, flavour: str | None = None) -> dict[str, Any]:
         """What every finished run of a row of this flavour must have reported, by field of its metrics."""
         expected = getattr(self.params, "EXPECTED", {})
-        if flavour and flavour not in expected:
+        if flavour and expected and flavour not in expected:
             raise unknown(f"flavour in {self.file}:", flavour, expected)
-        return expected[flavour] if flavour else expected
+        return expected[flavour] if flavour and expected else expected
 
 
 def _module(package: str, key: str) -> ModuleType:

@@ -3,6 +3,7 @@
 Its notebooks are executed here, too, one at a time, by nothing but Python.
 """
 
+import ast
 import io
 import json
 import subprocess
@@ -14,6 +15,8 @@ from contextlib import redirect_stderr, redirect_stdout
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import nbformat
 import pytest
@@ -105,10 +108,15 @@ def run_here(run: execute.Run, plan: Plan, slot: Slot, watch: execute.Watcher) -
         process.setattr(common.record, "print", names["print"], raising=False)
         process.setattr(common.record, "_show", lambda payload, text: shown.append((payload, text)))
         process.setattr(common.data.loaded, "_last", {})  # this process may have loaded data before
+        hooks = []  # of what keeps what cells end with
+        events = SimpleNamespace(register=lambda event, hook: hooks.append(hook))
+        process.setattr("IPython.get_ipython", lambda: SimpleNamespace(events=events))
         for cell in (cell for cell in notebook.cells if cell.cell_type == "code"):
             began, seconds = datetime.now(UTC), time.perf_counter()
             try:
-                exec(cell.source, names)
+                ended = run_cell(cell.source, names)
+                for hook in hooks:
+                    hook(SimpleNamespace(result=ended, info=SimpleNamespace(raw_cell=cell.source)))
                 cell.metadata["execution"] = {"shell.execute_reply": ""}
             except Exception as error:
                 outcome = Outcome("failed", error_line(type(error).__name__, error))
@@ -124,3 +132,11 @@ def run_here(run: execute.Run, plan: Plan, slot: Slot, watch: execute.Watcher) -
             cell.outputs.append(nbformat.v4.new_output("display_data", data=data))
     nbformat.write(notebook, run.executed)
     return outcome, RunMeter(0, ())
+
+
+def run_cell(source: str, names: dict) -> Any:
+    """The value of the expression that a cell ends with, None where there is none."""
+    tree = ast.parse(source)
+    last = tree.body.pop().value if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+    exec(compile(tree, "<cell>", "exec"), names)
+    return last and eval(compile(ast.Expression(last), "<cell>", "eval"), names)

@@ -73,12 +73,11 @@ COST = "{ start_s = 1, item_ms = 0.1 }"
 def in_order(title: str, kind: Kind, code: list[tuple[str, str]]) -> nbformat.NotebookNode:
     """A notebook that keeps to the contract, of cells by role; roles that the code lacks have a cell that does nothing."""
     cells = [nbformat.v4.new_markdown_cell(f"# {title}")]
+    by_role = dict(code)
     for role in kind.roles:
-        sources = [source for name, source in code if name == role.name] or ["pass"]
-        for number, source in enumerate(sources):
-            heading = f"### {number}" if number else f"## {role.heading}"
-            cells.append(nbformat.v4.new_markdown_cell(f"{heading}\n\nThe {role.name} of {title}."))
-            cells.append(nbformat.v4.new_code_cell(source.strip(), metadata={"tags": [role.name]}))
+        cells.append(nbformat.v4.new_markdown_cell(f"## {role.heading}\n\nThe {role.name} of {title}."))
+        source = by_role.get(role.name, "pass").strip()
+        cells.append(nbformat.v4.new_code_cell(source, metadata={"tags": [role.name]}))
     kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
     return nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel})
 

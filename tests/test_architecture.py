@@ -24,7 +24,7 @@ LAYERS = (
     {"tasks"},
     {"records"},
     {"notebook"},
-    {"sections"},
+    {"sections", "entries"},
     {"catalog"},
     {"identity"},
     {"plan"},

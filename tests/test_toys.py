@@ -121,7 +121,7 @@ def test_task_narrows_and_one_name_of_a_task_is_enough(toy):
 def test_what_has_changed_in_a_batch_of_several_tasks_is_resumed(toy, ran):
     file = toy.path("numpy", "toy_speed")
     before = file.read_text()
-    file.write_text(before.replace('"# NumPy', '"# numpy'))
+    file.write_text(before.replace('"# numpy', '"# NumPy'))
     done = toy.call("resume", "--out", str(toy.out), own_python=False)
     file.write_text(before)
     assert re.findall(r"^\[\d/6\] (\S+): starting", done.stdout, re.MULTILINE) == ["toy_speed/numpy"]

@@ -4,14 +4,13 @@ Their files lie in ``tests/toy_tasks`` as they do in a checkout, but for the not
 after a line ``# %% ROLE``. What a notebook must do to be proven: ``rosetta/verify/<kind>.py``.
 """
 
-import re
+import json
 import shutil
 from pathlib import Path
 
 import nbformat
 
-from rosetta import tasks
-from tests.standin import in_order
+from rosetta import adding
 
 TASKS = Path(__file__).with_name("toy_tasks")
 TOYS = ("toy_train", "toy_infer", "toy_speed", "toy_entries")
@@ -38,10 +37,11 @@ def write(root: Path) -> None:
 
 def notebook(root: Path, task: str, old: str = "", new: str = "", framework: str = "numpy") -> None:
     """Write the notebook of a toy task, with ``new`` in the place of the text ``old`` of its code, which must be there."""
-    code = (TASKS / "notebooks" / task / "numpy.py").read_text()
+    folder = TASKS / "notebooks" / task
+    code = (folder / "numpy.py").read_text()
     assert old in code, f"{task} has no {old}"
-    cells = re.findall(r"# %% (\w+)\n(.*?)(?=\n# %% |\Z)", code.replace(old, new, 1), re.DOTALL)
-    made = in_order(f"NumPy: {task}", tasks.load(TASKS / "notebooks" / task).kind, cells)
+    made = adding.example(code.replace(old, new, 1), folder, task, task.partition("_")[2], framework)
+    made = nbformat.reads(json.dumps(made), as_version=4)
     for cell in made.cells:
         if IDEAS[task] in cell.source:
             cell.metadata["concepts"] = {"idea": [IDEAS[task]]}

@@ -19,7 +19,8 @@ class EntriesMetrics(Metrics):
 
 class Entries(Kind):
     name = "entries"
-    roles = (PARAMETERS, Role("setup", "Setup"), Role("answers", "Entries", many=True), RECORD)
+    roles = (PARAMETERS, Role("setup", "Setup"), Role("answers", "Answers", many=True), RECORD)
+    lines = 800  # eight an entry, and there may be a hundred
     core = "answers"
     constants = {"SEED": 0}
     saved = ("answers.npz",)

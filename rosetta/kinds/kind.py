@@ -34,7 +34,10 @@ class Metrics(Strict):
 
 @dataclass(frozen=True)
 class Role:
-    """The job of one code cell: its tag, and the heading of its section. many: several cells may have it, one after the other."""
+    """The job of one code cell: its tag, and the heading of its section.
+
+    many: several cells may have it, one after the other; the tag of each names what it answers.
+    """
 
     name: str
     heading: str
@@ -211,6 +214,11 @@ class Kind(ABC):
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(role.name for role in self.roles)
+
+    @property
+    def headings(self) -> dict[str, str]:
+        """Of the section of each role."""
+        return {role.name: role.heading for role in self.roles}
 
     @property
     def clocked(self) -> Quantity | None:

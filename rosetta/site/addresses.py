@@ -18,6 +18,11 @@ def of_task(folder: str, task: str) -> str:
     return f"{folder}/{task}.html"
 
 
+def entry(key: str, framework: str | None = None) -> str:
+    """The page of a question, at the answer of a framework."""
+    return f"c/{key}.html" + (f"#{framework}" if framework else "")
+
+
 def compare(task: str, names: list[str], place: str | None = None) -> str:
     """These columns of the compare page. place: a step, or a concept whose lines are marked."""
     chosen = "+".join(quote(name, safe="") for name in names)

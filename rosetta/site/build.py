@@ -41,7 +41,10 @@ def write(out: Path, folder: Path, repository: str | None, branch: str | None = 
         site = Pages(new, folder, repository, _git("rev-parse", "--short", "HEAD"), branch)
         shutil.copytree(ASSETS, new / "assets")
         for content in contents:
-            pages.write_compare(site, content)
+            if content.asked:
+                pages.write_entries(site, content, proofs_of(catalog, content.key, folder))
+            else:
+                pages.write_compare(site, content)
             pages.write_definition(site, content)
             for key in content.frameworks:
                 others = [other for other in contents if key in other.frameworks and other is not content]
@@ -74,15 +77,20 @@ def _with_its_files(file: Path, record: Record) -> Record:
     return record
 
 
+def proofs_of(catalog: Catalog, key: str, folder: Path) -> dict[str, conformance.Conformance]:
+    """By row, its proof as it is kept."""
+    return {row.name: line for row, line in conformance.lines(catalog, key, conformance.read(folder, key))}
+
+
 def badges(catalog: Catalog, key: str, folder: Path) -> dict[str, Cell]:
     """By row, how many levels it passes."""
     levels = len(conformance.PROOFS[catalog.task(key).kind_name].LEVELS)
     cells = {}
-    for row, line in conformance.lines(catalog, key, conformance.read(folder, key)):
+    for name, line in proofs_of(catalog, key, folder).items():
         passed = sum(finding.passed for finding in line.findings)
         text = "stale" if line.stale else f"{passed} of {levels} levels"
         badge = "good" if line.passed else "bad"
-        cells[row.name] = Cell(text, to=addresses.of_task("conformance", key), badge=badge)
+        cells[name] = Cell(text, to=addresses.of_task("conformance", key), badge=badge)
     return cells
 
 

@@ -12,7 +12,7 @@ from jinja2 import Environment as Templates
 from jinja2 import PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from rosetta import records, sections
+from rosetta import entries, records, sections
 from rosetta.catalog import Catalog, Row
 from rosetta.figures import Cell
 from rosetta.paths import checkout
@@ -26,6 +26,7 @@ from rosetta.run.environments import Environment
 from rosetta.sections import REFERENCE
 from rosetta.site import addresses, html
 from rosetta.tasks import PRESETS
+from rosetta.verify.conformance import Conformance
 
 NAME = "Deep Learning Rosetta Stone"
 NAVIGATION = {"Tasks": addresses.INDEX, "Results": addresses.OVERVIEW, "Proof": addresses.PROOF}
@@ -58,8 +59,18 @@ class TaskContent:
         params, module = checkout.common / "params" / f"{key}.py", checkout.common / "reference" / f"{key}.py"
         self.reference = sections.reference(module, params, kind) if module.is_file() else None
         self.concepts = sections.concepts(folder / "concepts.toml")
+        has_entries = (folder / "entries.toml").is_file()
+        self.asked = entries.load(folder) if has_entries else None
+        self.answers = {
+            name: entries.answers(folder / f"{name}.ipynb", self.task) if has_entries else {} for name in self.programs
+        }
         shown, text = {*self.task.constants(), "WEIGHT_SHAPES"}, params.read_text(encoding="utf-8")
         self.constants = {name: comment.strip() for name, comment in CONSTANT.findall(text) if name in shown}
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """Those that hold a page of this task; one with entries has their pages in the place of the first two."""
+        return addresses.OF_TASKS[2:] if self.asked else addresses.OF_TASKS
 
     def of_framework(self, framework: str) -> list[Row]:
         return [row for row in self.rows if row.framework == framework]
@@ -215,7 +226,8 @@ def write_definition(pages: Pages, content: TaskContent) -> None:
     """The concept table, and the page that defines a task: its text, constants and weights."""
     for program in content.programs.values():
         sections.check(program, content.concepts)
-    pages.write_of_task("concepts", content, excerpts=sections.excerpts)
+    if "concepts" in content.folders:
+        pages.write_of_task("concepts", content, excerpts=sections.excerpts)
     source = content.task.folder / "README.md"
     shapes = getattr(content.task.params, "WEIGHT_SHAPES", {})
     pages.write_of_task(
@@ -225,6 +237,27 @@ def write_definition(pages: Pages, content: TaskContent) -> None:
         weights={name: (shape, prod(shape)) for name, shape in shapes.items()},
         total=sum(map(prod, shapes.values())),
     )
+
+
+def write_entries(pages: Pages, content: TaskContent, proofs: dict[str, Conformance]) -> None:
+    """A page for each question: the answer of every framework, or why it has none. proofs: by row name."""
+    for key, entry in content.asked.entries.items():
+        answers = []
+        for name, framework in content.frameworks.items():
+            rows = content.of_framework(name)
+            lacks = next((row.facts.lacks[key] for row in rows if key in row.facts.lacks), None)
+            checked = [proofs[row.name] for row in rows if row.name in proofs and proofs[row.name].passed]
+            answers.append((name, framework, content.answers[name].get(key), lacks, checked))
+        pages.write(
+            addresses.entry(key),
+            "entry.html",
+            entry.question,
+            "",
+            content,
+            entry=entry,
+            answers=[one for one in answers if one[2] or one[3]],
+            open=[framework.title for _, framework, answer, lacks, _ in answers if not (answer or lacks)],
+        )
 
 
 def write_record(pages: Pages, content: TaskContent, record: Record) -> None:
@@ -267,7 +300,7 @@ def write_framework(pages: Pages, content: TaskContent, key: str, others: list[T
         lessons_folder=checkout.docs,
         shown=shown,
         body=shown and pages.executed(content, shown, href),
-        headings={role.name: role.heading for role in content.task.kind.roles},
+        headings=content.task.kind.headings,
     )
 
 
@@ -282,6 +315,8 @@ def most_telling(runs: list[Record]) -> Record | None:
 
 def _comparisons(content: TaskContent, rows: list[Row]) -> list[tuple[str, list[str]]]:
     """What to compare a framework with, and the columns: the reference, the first other framework, its own variants."""
+    if "compare" not in content.folders:
+        return []
     first = rows[0].name
     pairs = [("with the reference", [first, REFERENCE])] if content.reference else []
     other = next((row for row in content.rows if row.framework != rows[0].framework and row.variant is None), None)

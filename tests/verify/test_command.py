@@ -44,8 +44,8 @@ MISTAKES = [
     ),
     ("toy_speed", 3, "maximum(x @ weight.T, 0)", "maximum(x @ weight.T, 0.1)", "narrow: the outputs differ: "),
     ("toy_speed", 4, "np.float32(LR) * grad", "np.float32(LR) * 2 * grad", "narrow: the last losses differ: "),
-    ("toy_entries", 1, 'answers["largest"]', 'answers["smallest"]', "no answer for largest: 1, allowed 0"),
-    ("toy_entries", 2, "x.mean(axis=1)", "x.mean(axis=0)[:2]", "mean of rows differs: "),
+    ("toy_entries", 1, "x.argmax(axis=1)", "largest = x.argmax(axis=1)", "no answer for largest: 1, allowed 0"),
+    ("toy_entries", 2, "x.mean(axis=1)", "x.mean(axis=0)[:2]", "mean-of-rows differs by "),
     ("toy_entries", 2, "x.dtype.name", '"float32"', "name is float32 instead of float64"),
 ]
 # What becomes of toy_train otherwise: a text of its code, what is put there, and why each level fails

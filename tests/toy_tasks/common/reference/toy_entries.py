@@ -8,4 +8,4 @@ x = np.arange(6.0).reshape(2, 3)
 
 
 def answers():
-    return {"mean of rows": x.mean(axis=1), "largest": x.argmax(axis=1), "name": "float64"}
+    return {"mean-of-rows": x.mean(axis=1), "largest": x.argmax(axis=1), "name": "float64"}

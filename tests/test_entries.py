@@ -1,0 +1,140 @@
+"""Dictionaries: the contract of their cells, told with the entry; the names in an answer; what a cell ends with as an array."""
+
+import json
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from common import answers
+from rosetta import catalog, entries
+from rosetta.entries import Answer
+from rosetta.errors import RosettaError
+from rosetta.files import parse
+from rosetta.paths import checkout
+
+KNOWN = catalog.load()
+TASK = KNOWN.task("dictionary")
+ENTRIES = entries.load(TASK.folder).entries
+ROWS = {row.framework: row for row in KNOWN.rows("dictionary")}
+SAME = "*Same.* It has the same name. [API](https://example.com)"
+
+
+@pytest.fixture
+def notebook(tmp_path):
+    """Writes Flax's dictionary with a change of one cell's text or code, below a folder where its links lead somewhere."""
+
+    def write(entry: str, text=None, code=None, tag=None):
+        made = json.loads((TASK.folder / "flax.ipynb").read_text())
+        place = next(n for n, cell in enumerate(made["cells"]) if cell["metadata"].get("tags") == [entry])
+        words, cell = made["cells"][place - 1], made["cells"][place]
+        heading = "".join(words["source"]).partition("\n\n*")[0]
+        words["source"] = f"{heading}\n\n{text}" if text else words["source"]
+        cell["source"] = code or cell["source"]
+        cell["metadata"]["tags"] = [tag or entry]
+        path = tmp_path / "notebooks" / "dictionary" / "flax.ipynb"
+        path.parent.mkdir(parents=True)
+        (path.parent / "README.md").touch()
+        (tmp_path / "common").symlink_to(checkout.common)
+        path.write_text(json.dumps(made))
+        return [
+            trouble.partition(".ipynb: ")[2] for trouble in entries.contract(path, TASK) if "it links" not in trouble
+        ]
+
+    return write
+
+
+@pytest.mark.parametrize(
+    "change, said",
+    [
+        (
+            {"text": "It has the same name. [API](https://example.com)"},
+            "gelu: its text does not begin with how it differs",
+        ),
+        ({"text": "*Alike.* It is. [API](https://example.com)"}, "gelu: its text does not begin with how it differs"),
+        ({"text": "*Same.* It has the same name."}, "gelu: its text links no page"),
+        ({"text": SAME.replace("It", "One. Two. Three. Four. It")}, "gelu: its text has 5 sentences; one to 4"),
+        ({"text": SAME, "code": "y = x"}, "gelu does not end with an expression"),
+        ({"text": SAME, "code": "a = 0\n" * 8 + "a"}, "gelu has 9 lines of code; 8 are allowed"),
+        ({"tag": "gellu"}, "the tag gellu is neither a role nor an entry; did you mean gelu?"),
+        ({"tag": "softmax"}, "softmax is answered twice"),
+        ({"tag": "dense"}, "dense is answered twice"),
+    ],
+)
+def test_each_breach_is_told_with_its_entry(notebook, change, said):
+    told = notebook("gelu", **change)
+    assert any(trouble.startswith(said) for trouble in told), told
+
+
+def test_what_is_kept_is_not_told(notebook):
+    assert not notebook("gelu", text=SAME)
+
+
+def test_entries_lead_to_each_other_and_are_complete():
+    with pytest.raises(RosettaError, match="softmax says see nothing, which is no entry"):
+        parse(entries.Entries, _with("softmax", see='["nothing"]'), "entries.toml")
+    with pytest.raises(RosettaError, match="groups"):
+        parse(entries.Entries, _with("softmax", group='"Arrays"'), "entries.toml")
+    assert all(entry.definition.endswith(".") and entry.aliases for entry in ENTRIES.values())
+
+
+def _with(key: str, **changed: str) -> str:
+    lines, inside = [], False
+    for line in (TASK.folder / "entries.toml").read_text().splitlines():
+        inside = line == f"[entries.{key}]" if line.startswith("[") else inside
+        name = line.partition(" = ")[0]
+        lines.append(f"{name} = {changed[name]}" if inside and name in changed else line)
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize("framework", ROWS)
+def test_every_question_is_answered_or_said_to_have_no_answer(framework):
+    answered, facts = entries.answers(ROWS[framework].notebook, TASK), ROWS[framework].facts
+    assert not set(answered) & set(facts.lacks) and set(facts.lacks) <= set(ENTRIES)
+    assert set(ENTRIES) == {*answered, *facts.lacks}
+    assert len(facts.lacks) <= 3
+
+
+def test_names_of_an_answer():
+    code = (
+        "layer = nn.Linear(3, 2)\nlayer.weight.data.zero_()\nF.relu(layer(x)).sum()\ntorch.nn.init.zeros_(layer.bias)"
+    )
+    assert sorted(Answer("dense", None, "", code).names) == [
+        ".bias",
+        ".sum",
+        ".zero_",
+        "F.relu",
+        "nn.Linear",
+        "torch.nn.init.zeros_",
+    ]
+
+
+# ---- What cells end with
+
+
+class Tensor(SimpleNamespace):
+    """As PyTorch's: NumPy's only when it is on the CPU and has no history."""
+
+    def __array__(self, *arguments, **options):
+        raise TypeError("it requires a gradient")
+
+
+def test_values_of_frameworks_become_arrays():
+    inside = np.arange(3.0)
+    plain = Tensor(numpy=lambda: inside)
+    on_gpu = Tensor(detach=lambda: Tensor(cpu=lambda: plain))
+    for value in (on_gpu, Tensor(asnumpy=lambda: inside), SimpleNamespace(array=inside), inside, [0.0, 1.0, 2.0]):
+        assert np.array_equal(answers.as_array(value), inside)
+    assert answers.as_array(True).dtype == bool and answers.as_array("float64") == "float64"
+
+
+def test_several_values_of_a_cell_are_kept_in_their_order():
+    kept = answers.by_cell({"a, b": (np.zeros(2), 1), "[c]": [np.ones(1)], "d": 2.0})
+    name = answers.named("a, b")
+    assert set(kept) == {f"{name}.0", f"{name}.1", f"{answers.named('[c]')}.0", answers.named("d")}
+    assert kept[f"{name}.1"] == 1
+
+
+def test_a_log_outside_of_a_notebook_says_so():
+    with pytest.raises(RuntimeError, match="there is no notebook here"):
+        answers.AnswerLog()
