@@ -182,7 +182,7 @@ def test_pages_of_tasks_of_every_kind(inside, made):
     site = made()
     index = (site / "index.html").read_text()
     for task in toys.TOYS:
-        for folder in addresses.OF_TASKS:
+        for folder in addresses.OF_TASKS[2 if task == "toy_entries" else 0 :]:
             assert (site / folder / f"{task}.html").is_file() and f"{folder}/{task}.html" in index
         page = (site / "frameworks" / task / "numpy.html").read_text()
         assert {other for other in toys.TOYS if f"../{other}/numpy.html" in page} == {*toys.TOYS} - {task}

@@ -7,7 +7,7 @@ from urllib.parse import quote, unquote
 
 import pytest
 
-from rosetta import records
+from rosetta import entries, records
 from rosetta.paths import checkout
 from rosetta.site import addresses
 from tests.test_report import CATALOG, TASK
@@ -18,9 +18,16 @@ def of_task(key: str) -> list[str]:
     rows = CATALOG.rows(key)
     names = [quote(row.name, safe="") for row in rows[:2]]
     runs = [run for _, run in records.read_all(checkout.results) if run.task == key and run.notebook.executed]
-    return [
+    programs = [
         f"compare/{key}.html#{'+'.join([*names, 'reference'])}",
         f"concepts/{key}.html#{'+'.join(row.framework for row in rows[:2])}",
+    ]
+    asked = CATALOG.task(key).folder / "entries.toml"
+    questions = (
+        [addresses.entry(one) for one in list(entries.load(asked.parent).entries)[:2]] if asked.is_file() else []
+    )
+    return [
+        *(questions or programs),
         f"network/{key}.html",
         f"results/{key}.html",
         f"conformance/{key}.html",

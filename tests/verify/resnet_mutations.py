@@ -78,7 +78,7 @@ MUTATIONS = {
     ),
     "last short batch dropped": Mutation(
         level=3,
-        named="is the last batch of the test dropped?",
+        named=None,  # the run itself fails: "a pass had 8 inputs, expected 10"
         pytorch=(("predict", "x.split(BATCHSIZE)", "x[: len(x) // BATCHSIZE * BATCHSIZE].split(BATCHSIZE)"),),
         mxnet_gluon=(("data", "batch_size=BATCHSIZE)", 'batch_size=BATCHSIZE, last_batch="discard")'),),
     ),

@@ -28,7 +28,7 @@ DECISIVE = {
     "flavour": ("notebooks/toy_train/task.toml", "numpy = { ", 'numpy = { flavour = "sweet", '),
 }
 REST = {
-    "text of the notebook": ("notebooks/toy_train/numpy.ipynb", "The setup of", "Other words of"),
+    "text of the notebook": ("notebooks/toy_train/numpy.ipynb", "Say what is", "Say what was"),
     "runner": ("rosetta/run/execute.py", "", "# a word\n"),
     "code of the verifier": ("rosetta/verify/train.py", "", "# a word\n"),
     "another task": ("common/reference/toy_infer.py", "np.maximum", "np.minimum"),
