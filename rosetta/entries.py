@@ -82,11 +82,6 @@ class Answer:
     words: str
     code: str
 
-    @property
-    def names(self) -> list[str]:
-        """The API names of its code, as it writes them: ``nn.Conv2d``, ``tf.stop_gradient``, ``.detach``."""
-        return list(dict.fromkeys(_names(self.code)))
-
 
 def answers(notebook: Path, task: Task) -> dict[str, Answer]:
     """By id, in the notebook's order. Raises RosettaError for one that breaks the contract of its cells."""
@@ -156,17 +151,3 @@ def _words(answer: Answer, compares: bool) -> Iterator[str]:
         yield f"its text has {sentences} sentences; one to {SENTENCES} are asked for"
     if "](http" not in answer.words:
         yield "its text links no page of the framework's documentation"
-
-
-def _names(code: str) -> Iterator[str]:
-    """Attributes of modules and of values: those of a call on a value begin with a dot."""
-    tree = ast.parse(code)
-    bound = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
-    inner = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and id(node) not in inner:
-            parts, value = [node.attr], node.value
-            while isinstance(value, ast.Attribute):
-                parts, value = [value.attr, *parts], value.value
-            module = isinstance(value, ast.Name) and value.id not in bound
-            yield ".".join([value.id, *parts] if module else ["", parts[-1]])

@@ -1,4 +1,4 @@
-"""Dictionaries: the contract of their cells, told with the entry; the names in an answer; what a cell ends with as an array."""
+"""Dictionaries: the contract of their cells, told with the entry; what a cell ends with as an array."""
 
 import json
 from types import SimpleNamespace
@@ -8,7 +8,6 @@ import pytest
 
 from common import answers
 from rosetta import catalog, entries
-from rosetta.entries import Answer
 from rosetta.errors import RosettaError
 from rosetta.files import parse
 from rosetta.paths import checkout
@@ -93,20 +92,6 @@ def test_every_question_is_answered_or_said_to_have_no_answer(framework):
     assert not set(answered) & set(facts.lacks) and set(facts.lacks) <= set(ENTRIES)
     assert set(ENTRIES) == {*answered, *facts.lacks}
     assert len(facts.lacks) <= 3
-
-
-def test_names_of_an_answer():
-    code = (
-        "layer = nn.Linear(3, 2)\nlayer.weight.data.zero_()\nF.relu(layer(x)).sum()\ntorch.nn.init.zeros_(layer.bias)"
-    )
-    assert sorted(Answer("dense", None, "", code).names) == [
-        ".bias",
-        ".sum",
-        ".zero_",
-        "F.relu",
-        "nn.Linear",
-        "torch.nn.init.zeros_",
-    ]
 
 
 # ---- What cells end with
