@@ -18,9 +18,9 @@ def of_task(folder: str, task: str) -> str:
     return f"{folder}/{task}.html"
 
 
-def entry(key: str, framework: str | None = None) -> str:
-    """The page of a question, at the answer of a framework."""
-    return f"c/{key}.html" + (f"#{framework}" if framework else "")
+def entry(key: str) -> str:
+    """The page of a question; each framework's answer is at ``#FRAMEWORK``."""
+    return f"c/{key}.html"
 
 
 def compare(task: str, names: list[str], place: str | None = None) -> str:

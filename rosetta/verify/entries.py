@@ -3,7 +3,7 @@
 The run is given nothing but SAVE_TO, where it saves ``answers.npz`` (``common.answers.record_answers``). The reference of the task offers
 ``answers()``: by the entry's id an array, a number or a text; a tuple of them; or a function that is called with the answer and returns
 in a few words what is wrong with it, None where nothing is: where the answer is random. Numbers of floating point are compared within
-a tolerance, for which the reference may have its own in ``TOLERANCES``; all else must be equal.
+a tolerance; all else must be equal.
 """
 
 from collections.abc import Callable, Iterator
@@ -29,7 +29,7 @@ def judge(row: Row, probe: Prober, reference: Reference, gpu: bool) -> tuple[lis
     outputs = probe(reference.task.without_chance)
     if outputs.error:
         return [] if outputs.skipped else failed((1, 2), outputs.error), outputs
-    wanted, own = reference.network.answers(), getattr(reference.network, "TOLERANCES", {})
+    wanted = reference.network.answers()
     first, second = Judge(1), Judge(2, tolerances(TOLERANCES, reference.task, row))
     found = entries.answers(row.notebook, reference.task)
     unknown = [name for name in found if name not in wanted]
@@ -41,7 +41,7 @@ def judge(row: Row, probe: Prober, reference: Reference, gpu: bool) -> tuple[lis
         first.fail("the notebook answers nothing")
     wrong = []
     for name in mine.keys() - set(missing):
-        wrong += [f"{name} {what}" for what in _wrong(mine[name], wanted[name], own.get(name), second)]
+        wrong += [f"{name} {what}" for what in _wrong(mine[name], wanted[name], second)]
     if wrong:
         second.fail("; ".join(sorted(wrong)))
     return [first.finding, second.finding], outputs
@@ -55,9 +55,7 @@ def _answer(saved: dict[str, np.ndarray], code: str) -> np.ndarray | tuple[np.nd
     return tuple(saved[part] for part in (f"{name}.{number}" for number in range(len(saved))) if part in saved) or None
 
 
-def _wrong(
-    mine: np.ndarray | tuple[np.ndarray, ...], wanted: Any | Callable, tolerance: float | None, judge: Judge
-) -> Iterator[str]:
+def _wrong(mine: np.ndarray | tuple[np.ndarray, ...], wanted: Any | Callable, judge: Judge) -> Iterator[str]:
     """What is wrong with an answer, in words that follow its name. ``judge`` notes the largest difference."""
     if callable(wanted):
         answer = [cast(part) for part in mine] if isinstance(mine, tuple) else cast(mine)
@@ -69,10 +67,10 @@ def _wrong(
         yield "is {} instead of {} values".format(*sizes)
         return
     for one, other in zip(mine, wanted) if isinstance(wanted, tuple) else [(mine, wanted)]:
-        yield from _differs(one, np.asarray(other), tolerance, judge)
+        yield from _differs(one, np.asarray(other), judge)
 
 
-def _differs(mine: np.ndarray, wanted: np.ndarray, tolerance: float | None, judge: Judge) -> Iterator[str]:
+def _differs(mine: np.ndarray, wanted: np.ndarray, judge: Judge) -> Iterator[str]:
     if mine.shape != wanted.shape:
         yield f"has the shape {mine.shape} instead of {wanted.shape}"
     elif wanted.dtype.kind != "f" or mine.dtype.kind != "f":
@@ -80,8 +78,7 @@ def _differs(mine: np.ndarray, wanted: np.ndarray, tolerance: float | None, judg
             yield f"is {mine.tolist()!s:.60} instead of {wanted.tolist()!s:.60}"
     elif wanted.size:
         difference = float(np.abs(cast(mine) - wanted).max() / max(np.abs(wanted).max(), 1.0))
-        if tolerance is None:
-            judge.finding.measured["answer"] = max(judge.finding.measured.get("answer", 0.0), difference)
-            judge.finding.tolerances["answer"] = judge.tolerances["answer"]
-        if not difference <= (tolerance or judge.tolerances["answer"]):
+        limit = judge.finding.tolerances["answer"] = judge.tolerances["answer"]
+        judge.finding.measured["answer"] = max(judge.finding.measured.get("answer", 0.0), difference)
+        if not difference <= limit:
             yield f"differs by {difference:.2g}"

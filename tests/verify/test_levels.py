@@ -1,5 +1,6 @@
 """Each level of kind ``train`` sees what it is for. Pure arrays: no notebook runs here."""
 
+import os
 import re
 from types import SimpleNamespace
 
@@ -8,6 +9,7 @@ import pytest
 
 from common.params.cifar10_cnn import EXPECTED
 from common.reference import cifar10_cnn as network
+from rosetta import catalog
 from rosetta.verify import train
 from rosetta.verify.proof import Judge, Outputs
 from rosetta.verify.train import TOLERANCES
@@ -117,3 +119,13 @@ def test_dropout(losses, offset, reason):
     judge = Judge(5, TOLERANCES)
     train.dropout(list(losses), draws(200), p + offset, p, judge)
     assert judge.finding.passed == (reason is None) and (judge.finding.reason or "").startswith(reason or "")
+
+
+@pytest.mark.parametrize("task", ["cifar10_cnn", "imdb_gru"])
+def test_orders_are_told_apart(task):
+    """Else level 5 would take chance for a repeated order, or would look at nothing."""
+    known = catalog.load()
+    flavour = known.rows(task)[0].facts.flavour
+    reference = train.Reference(known.task(task), flavour, synthetic=not os.environ.get("ROSETTA_DATA"))
+    limit = (TOLERANCES | known.task(task).tolerances)["order"]
+    assert train.told_apart(reference) > 4 * limit
