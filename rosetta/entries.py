@@ -20,7 +20,7 @@ from rosetta.notebook import Step, cut, troubles
 from rosetta.paths import from_root
 from rosetta.tasks import Task
 
-LINES = 8  # of code that an answer may have
+LINES = 10  # of code that an answer may have: a whole training step has nine
 SENTENCES = 4  # of the text above it, besides how it differs
 DIFFERS = ("Same", "Other name", "Other default", "Other meaning", "Shortest way")
 DIFFERING = re.compile(r"\*(?P<how>[A-Z][a-z ]+)\.\*\s+")

@@ -39,3 +39,15 @@ table = np.concatenate([np.zeros((1, 4), np.float32), _normal(5, 4)])  # the emb
 words = _normal(2, 5, 4)  # two sentences of five words of four features
 
 gradients = [_normal(3) * 2, _normal(2, 2) * 2]  # of two weights
+
+lengths = np.array([5, 3])  # how many words each of the two sentences has
+lstm_input, lstm_hidden = _normal(12, 4), _normal(12, 3)  # of an LSTM of three units: gates i, f, g, o on axis 0, out x in
+gru_input, gru_hidden = _normal(9, 4), _normal(9, 3)  # of a GRU of three units: gates r, z, n on axis 0, out x in
+depthwise = _normal(3, 1, 3, 3)  # a kernel of each channel, OIHW
+flat_weight = _normal(2, 36)  # of a dense layer behind ``maps``, flattened in the order NCHW: out x in
+gain = _normal(3)  # a number of each feature
+classes = np.array([1, 0, 0, 1])  # class index of each example of x, where there are two classes
+
+examples = np.arange(10, dtype=np.float32)  # ten examples of one number each
+sentences = [[3, 5, 1, 3], [2, 4]]  # tokens, not padded
+pictures = np.repeat(images[:1], 100, axis=0)  # the same image a hundred times, NCHW

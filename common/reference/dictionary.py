@@ -5,19 +5,25 @@ returns in a few words what is wrong with an answer, None where nothing is. A fl
 differs: see ``TRAITS``.
 """
 
+from collections import namedtuple
 from math import erf
 
 import numpy as np
 
 from common.params import dictionary as given
-from common.reference.layers import adam_step, cross_entropy, dense, softmax
+from common.reference.layers import adam_step, cross_entropy, cross_entropy_gradient, dense, dense_gradient, relu, softmax
+from common.reference.network_layers import lstm_states
+from common.reference.recurrent import gru
 
 TRAITS = {
     "biased variance": "the running variance of batch norm is that of the batch; else it is scaled by n / (n - 1)",
     "weights over count": "a loss with weights of classes is divided by the number of examples; else by the sum of their weights",
     "epsilon hat": "Adam adds epsilon to the root before its correction for the first steps; else after it",
+    "reset before": "a GRU resets its state before it multiplies it by the candidate's weights; else after it",
+    "corners aligned": "resized images keep the centres of the pixels in their corners; else the outer edges of these pixels",
 }
 ADAM = (0.9, 0.999)
+THREE_UNITS = namedtuple("Layer", "units")(3)
 
 
 def of(flavour):
@@ -37,19 +43,23 @@ class Answers(object):
 
     def answers(self):
         x, weight, bias, images = map(wide, (given.x, given.weight, given.bias, given.images))
-        logits, labels, kept = wide(given.logits), given.labels, given.kept
+        logits, labels, kept, words = wide(given.logits), given.labels, given.kept, wide(given.words)
+        loss, d_x, d_weight, _ = classified(x, weight, bias)
         # The weight of the second of two layers after a step of SGD at rate 0.1 on the mean of their outputs
         top = wide(given.head) - 0.1 * dense(x, weight, 0).mean(axis=0)
         return {
             # Arrays
             "numpy": there_and_back,
+            "device": placed,
             "cast": np.trunc(x).astype(np.int32),
             "layout": images.transpose(0, 2, 3, 1),
+            "reshape": (images.reshape(2, 90), np.array([2, 90])),
             "gather": (x[given.rows], logits[np.arange(4), labels]),
             "scatter": np.array([0.0, 4, 0, 2, 0]),  # 1, 2 and 3 added at 1, 3 and 1
             "where": np.where(x > 0, x, 0.1 * x),
+            "sequence-mask": np.arange(5) < given.lengths[:, None],
             "concatenate": (np.concatenate([x, x], axis=1), np.stack([x, x])),
-            "einsum": np.einsum("nif,njf->nij", wide(given.words), wide(given.words)),
+            "einsum": np.einsum("nif,njf->nij", words, words),
             "one-hot": np.eye(5)[labels],
             "random-seed": drawn,
             # Layers
@@ -57,28 +67,41 @@ class Answers(object):
             "initialise": initialised,
             "share": shared_gradient(x, weight),
             "convolution": convolution(images, wide(given.kernel)),
+            "grouped-convolution": grouped(images, wide(given.depthwise)),
+            "port-flatten": dense(wide(given.maps).reshape(2, -1), wide(given.flat_weight), 0),
             "transposed-convolution": transposed(wide(given.maps), wide(given.kernel)),
             "max-pool": pooled(images),
             "global-pool": images.mean(axis=(2, 3)),
+            "resize": self.resized(images, 10, 12),
             "batch-norm": self.running_statistics(images, new=0.1),
             "layer-norm": (x - x.mean(axis=1, keepdims=True)) / np.sqrt(x.var(axis=1, keepdims=True) + 1e-5),
             "embedding": counted(given.tokens, given.table),
             "dropout": dropped,
             "gelu": x * (1 + np.vectorize(erf)(x / np.sqrt(2))) / 2,
             "softmax": softmax(images),  # over axis 1: the channels
-            "attention": attention(wide(given.words)),
+            "attention": attention(words),
+            "lstm": lstm_states(THREE_UNITS, words, wide(given.lstm_input), wide(given.lstm_hidden), 0)[0],
+            "gru": self.gru_states(words, wide(given.gru_input), wide(given.gru_hidden)),
+            "variable-lengths": alone,
+            "custom-layer": (x * given.gain, 3),  # and how many numbers are trained
+            "named-parameters": named,
             "count-parameters": (3 * 4 + 4) + (4 + 4) + (4 * 2 + 2),
+            "intermediate": relu(dense(x, weight, bias)),
+            "replace-head": (dense(x, weight, bias), np.array([4, 5])),
             # Modes and gradients
             "train-eval": modes,
             "inference": dense(x, weight, bias),
             "gradient": 3 * x**2,  # of sum(x ** 3)
+            "input-gradient": d_x,
             "stop-gradient": x,  # of sum(x * stop(x)): 2 x without the stop
             "clear-accumulate": 4 * x,  # of sum(x ** 2), twice
+            "micro-batches": d_weight,
             "clip-norm": clipped([wide(gradient) for gradient in given.gradients], norm=1.0),
             "per-example": np.einsum("no,ni->noi", np.matmul(x, weight.T), x),  # of |W x| ** 2 / 2 by W
             "jacobian": np.eye(3) * x[0].sum() + x[0][:, None],  # of v * sum(v)
             "hvp": 6 * x[0] * x[1],  # of sum(v ** 3) at the first example, times the second
             "custom-gradient": -x,  # of sum(reverse(v) * x)
+            "rematerialise": (2 * np.tanh(x) * (1 - np.tanh(x) ** 2), 2),  # of sum(tanh(v) ** 2), and how often tanh is computed
             "freeze": (weight, top),
             # Losses and optimizers
             "cross-entropy": cross_entropy(logits, labels),
@@ -88,12 +111,32 @@ class Answers(object):
             "masked-loss": cross_entropy(logits[kept], labels[kept]),
             "sgd-momentum": momentum(weight, steps=3, lr=0.1, momentum=0.9),
             "rates-per-group": (weight - 0.01 * np.outer(wide(given.head), x.mean(axis=0)), top),
+            # One step of SGD at rate 0.1 on the mean of all outputs
+            "decay-not-on-biases": (weight - 0.1 * (np.tile(x.mean(axis=0) / 2, (2, 1)) + 0.1 * weight), bias - 0.1 / 2),
             "cosine": 0.05 * (1 + np.cos(np.pi * np.arange(11) / 10)),
+            "warm-up": 0.02 * np.minimum(np.arange(11), 10 - np.arange(11)),
             "adam": self.adam(weight, steps=3, lr=0.1, epsilon=0.01, decay=0.0),
             "weight-decay": self.adam(weight, steps=3, lr=0.1, epsilon=1e-8, decay=0.1),
-            # Saving
+            "averaged-weights": 0.9 * (0.9 * weight + 0.1 * 2 * weight) + 0.1 * 3 * weight,
+            # Data and training
+            "batches": shuffled,
+            "pad-sequences": np.array([[3, 5, 1, 3], [2, 4, 0, 0]]),
+            "flip": flipped,
+            "training-step": (loss, weight - 0.1 * d_weight),
+            "callback": np.array([1, 2, 3]),
+            "accuracy": np.mean(logits.argmax(axis=1) == labels),
+            "early-stopping": 3,  # epochs of ten, where no loss is better than the first and two may pass
+            "repeatable": repeated,
+            "mixed-precision": rounded,
+            "nan": told_nan,
+            # Saving and compiling
             "save-load": dense(x, weight, bias),
+            "resume": weight - 0.1 * weight - 0.1 * (0.9 * weight + weight),  # both gradients are the first weight
+            "export": dense(x, weight, bias),
             "compile": traced,
+            "loop": halved(words),
+            "debug-value": ((x**2).sum(), x**2),
+            "time": timed,
         }
 
     def running_statistics(self, x, new):
@@ -101,6 +144,16 @@ class Answers(object):
         unbiased = 0 if "biased variance" in self.traits else 1
         mean, variance = x.mean(axis=(0, 2, 3)), x.transpose(1, 0, 2, 3).reshape(3, -1).var(axis=1, ddof=unbiased)
         return new * mean, (1 - new) + new * variance
+
+    def gru_states(self, words, weight_ih, weight_hh):
+        """(n, words, units): the state after every word, from zero, without biases."""
+        states, _ = gru(words, weight_ih, weight_hh, 0, np.zeros(9), "reset before" not in self.traits)
+        return states[1:].transpose(1, 0, 2)
+
+    def resized(self, x, height, width):
+        """Bilinear: each new pixel is a mean of the four around its place; NCHW."""
+        aligned = "corners aligned" in self.traits
+        return np.einsum("yh,nchw,xw->ncyx", between(x.shape[2], height, aligned), x, between(x.shape[3], width, aligned))
 
     def weighted(self, logits, labels, weights):
         """Cross-entropy in which an example counts as much as the weight of its class."""
@@ -193,7 +246,122 @@ def momentum(w, steps, lr, momentum):
     return w
 
 
+def grouped(x, kernel):
+    """Each channel by its own kernel of 3 x 3, stride 2, one pixel of zeros around: NCHW; kernel: channels x 1 x 3 x 3."""
+    channels = [convolution(x[:, [c]], kernel[[c]]) for c in range(3)]
+    return np.concatenate(channels, axis=1)[:, :, ::2, ::2]
+
+
+def between(size, new, aligned):
+    """(new, size): the share of each pixel of a line in each pixel of the new one."""
+    place = np.arange(new) * (size - 1) / (new - 1.0) if aligned else (np.arange(new) + 0.5) * size / new - 0.5
+    place = np.clip(place, 0, size - 1)
+    return np.maximum(0, 1 - np.abs(place[:, None] - np.arange(size)))
+
+
+def classified(x, weight, bias):
+    """The mean cross-entropy of a dense layer's outputs, and its gradients by x, weight and bias."""
+    y = dense(x, weight, bias)
+    d = cross_entropy_gradient(y, given.classes)
+    return (cross_entropy(y, given.classes),) + tuple(dense_gradient(d, x, weight))
+
+
+def halved(words):
+    """The state after each word: h = h / 2 + word, from zero."""
+    h, states = np.zeros_like(words[:, 0]), []
+    for t in range(words.shape[1]):
+        h = h / 2 + words[:, t]
+        states.append(h)
+    return np.stack(states, axis=1)
+
+
 # ---- Properties of answers
+
+
+def placed(answer):
+    doubled, device = answer
+    if np.abs(doubled - 2 * given.x).max() > 1e-6:
+        return "is not 2 x"
+    if not any(word in str(device).lower() for word in ("cpu", "gpu", "cuda", "numpy")):
+        return "names no device"
+
+
+def alone(answer):
+    """The last state of each sentence, from a padded batch, and from each sentence alone."""
+    together, each = answer
+    if together.shape != (2, 3) or each.shape != (2, 3):
+        return "has the shapes %s and %s" % (together.shape, each.shape)
+    if np.abs(together - each).max() > 1e-5:
+        return "is another state than that of the sentence alone"
+    if np.abs(together).max() < 1e-3 or np.abs(together[0] - together[1]).max() < 1e-3:
+        return "does not depend on the sentence"
+
+
+def named(answer):
+    """The names of two dense layers' parameters, from 3 features to 4 and from 4 to 2, and how many numbers each has."""
+    names, sizes = answer
+    if sorted(np.ravel(sizes).tolist()) != [2, 4, 8, 12]:
+        return "has the sizes %s" % np.ravel(sizes).tolist()
+    if names.dtype.kind not in "US" or len(set(names.tolist())) != 4:
+        return "has not four different names"
+
+
+def shuffled(answer):
+    """Ten examples in batches of four, the last of two."""
+    if [len(batch) for batch in answer] != [4, 4, 2]:
+        return "has batches of %s" % [len(batch) for batch in answer]
+    order = np.concatenate([np.ravel(batch) for batch in answer])
+    if sorted(order.tolist()) != given.examples.tolist():
+        return "has not each example once"
+    if (order == given.examples).all():
+        return "is in the old order"
+
+
+def flipped(answer):
+    if answer.shape != given.pictures.shape:
+        return "has the shape %s" % (answer.shape,)
+    same, mirrored = [
+        np.abs(answer - other).max(axis=(1, 2, 3)) < 1e-5 for other in (given.pictures, given.pictures[..., ::-1])
+    ]
+    if not (same | mirrored).all():
+        return "has images that are neither as they were nor mirrored"
+    if not 0.3 < mirrored.mean() < 0.7:
+        return "mirrors %.0f %% of the images" % (100 * mirrored.mean())
+
+
+def repeated(answer):
+    first, again = answer
+    if first.size < 6 or first.shape != again.shape or not first.std() > 0:
+        return "are no weights"
+    if not np.array_equal(first, again):
+        return "is not the same twice"
+
+
+def rounded(answer):
+    """The outputs of a dense layer that computes in 16 bits, and the type of its weight."""
+    y, kept = answer
+    difference = np.abs(y - dense(wide(given.x), wide(given.weight), wide(given.bias))).max()
+    if not difference < 0.05:
+        return "differs by %.2g" % difference
+    if difference < 1e-5:
+        return "is not computed in 16 bits"
+    if "float32" not in str(kept).lower():
+        return "keeps its weight as %s" % kept
+
+
+def told_nan(answer):
+    """What is said of the logarithm of negative numbers."""
+    if not any(word in str(answer).lower() for word in ("nan", "log")):
+        return "says %.60r" % str(answer)
+
+
+def timed(answer):
+    """Seconds of a matrix product, and its sum."""
+    seconds, total = answer
+    if not 0 < seconds < 10:
+        return "takes %s seconds" % seconds
+    if abs(total - 1e6) > 1:
+        return "is not the sum of the product of two matrices of ones"
 
 
 def there_and_back(answer):
