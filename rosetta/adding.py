@@ -503,7 +503,7 @@ class _Row:
         return f"{len(answered)} of {len(asked)} entries answered" + (f"; open: {', '.join(left)}" if left else "")
 
     def concepts(self) -> str:
-        concepts = sections.concepts(self.task.folder / "concepts.toml")
+        concepts = sections.concepts(self.task.folder)
         program = sections.notebook(self.row.notebook, self.task.kind)
         sections.check(program, concepts)
         if lacking := [name for name in concepts if not sections.excerpts(program, name)]:

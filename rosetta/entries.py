@@ -6,7 +6,9 @@ differs from that of the framework which the others are compared with, in italic
 
 import ast
 import re
-from collections.abc import Iterator
+import sys
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -151,3 +153,79 @@ def _words(answer: Answer, compares: bool) -> Iterator[str]:
         yield f"its text has {sentences} sentences; one to {SENTENCES} are asked for"
     if "](http" not in answer.words:
         yield "its text links no page of the framework's documentation"
+
+
+# ---- The names that a framework's users know things by
+
+OTHERS = {"numpy", "common", "IPython", *sys.stdlib_module_names}  # whose names are none of a framework
+PYTHONS = {
+    name for kind in (list, dict, str, tuple, set, float, bytes, object) for name in dir(kind)
+}  # methods, not a framework's
+
+
+def names(code: str, before: Iterable[str] = ()) -> Iterator[tuple[str, int]]:
+    """The API names in code, as it calls them, each with its line from 0: ``nn.Conv2d``, ``backward``.
+
+    A name begins with what a framework's module is imported as, or is an attribute of something else. Names of Python, NumPy and
+    ``common`` are left out, and those that the code makes itself. before: code whose imports hold in this code.
+    """
+    trees = [_tree(one) for one in (*before, code)]
+    modules, made, inside = _imports(trees), _made(trees[-1]), set()
+    for node in ast.walk(trees[-1]):
+        if not isinstance(node, ast.Attribute | ast.Name) or node in inside:
+            continue
+        parts, root = [], node
+        while isinstance(root, ast.Attribute):
+            parts.insert(0, (root.attr, (root.end_lineno or root.lineno) - 1))
+            root = root.value
+            inside.add(root)
+        if isinstance(root, ast.Name) and root.id in modules:
+            if modules[root.id].partition(".")[0] not in OTHERS and (parts or root.id != modules[root.id]):
+                yield ".".join([root.id, *(name for name, _ in parts)]), root.lineno - 1
+        else:
+            yield from ((name, line) for name, line in parts if name not in PYTHONS | made)
+
+
+def _tree(code: str) -> ast.Module:
+    try:
+        return ast.parse(code)
+    except SyntaxError:
+        return ast.Module([], [])
+
+
+def _imports(trees: list[ast.Module]) -> dict[str, str]:
+    """By the name in the code what it is imported from."""
+    found = {}
+    for node in (node for tree in trees for node in ast.walk(tree)):
+        if isinstance(node, ast.Import):
+            found |= {alias.asname or alias.name.partition(".")[0]: alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            found |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
+    return found
+
+
+def _made(tree: ast.Module) -> set[str]:
+    """Functions, classes, variables, arguments and attributes of ``self`` that code makes."""
+    made = set()
+    for node in ast.walk(tree):
+        match node:
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name) | ast.arg(arg=name):
+                made.add(name)
+            case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(ast.Name("self"), name, ast.Store()):
+                made.add(name)
+    return made
+
+
+def index(notebook: Path, task: Task) -> dict[str, list[str]]:
+    """By the last part of each API name of a notebook's answers, in lower case, the ids of the answers that have it."""
+    _, steps = cut(notebook, task.kind)
+    found: dict[str, list[str]] = defaultdict(list)
+    for key, answer in answers(notebook, task).items():
+        for name in dict.fromkeys(short(name) for name, _ in names(answer.code, [step.code for step in steps[:2]])):
+            found[name].append(key)
+    return found
+
+
+def short(name: str) -> str:
+    """The part of a name that people type: ``F.cross_entropy(`` as ``cross_entropy``."""
+    return name.strip("()").rpartition(".")[2].lower()

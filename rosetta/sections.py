@@ -1,6 +1,6 @@
 """Notebooks, and the reference in NumPy, cut into the same sections; the concepts that their lines show.
 
-A notebook's own metadata says which lines show a concept, by a part of their text.
+A notebook's own metadata says which lines show a concept, by a part of their text. Most concepts are questions of a task of entries.
 """
 
 import ast
@@ -12,13 +12,13 @@ from itertools import groupby
 from pathlib import Path
 from textwrap import dedent
 
-from pydantic import RootModel
-
 from rosetta import files
+from rosetta.entries import load
 from rosetta.errors import RosettaError
 from rosetta.files import Strict
 from rosetta.kinds import Kind
 from rosetta.notebook import Step, cut
+from rosetta.paths import from_root
 
 REFERENCE = "reference"  # its key among the programs
 STEP = re.compile(r"^ *# ---- \[(?P<role>\w+)\] (?P<note>.*)$", re.MULTILINE)  # how the reference marks its steps
@@ -35,15 +35,27 @@ class Program:
     sections: list[Step]
 
 
-class Concept(Strict):
-    """An entry of a task's ``concepts.toml``. ``about``: Markdown."""
+@dataclass(frozen=True)
+class Concept:
+    """What lines of notebooks show. about: Markdown; entry: the question that says more of it, by its id, if there is one."""
+
+    title: str
+    about: str
+    entry: str | None = None
+
+
+class Own(Strict):
+    """A concept that is no question of any task."""
 
     title: str
     about: str
 
 
-class Concepts(RootModel[dict[str, Concept]]):
-    """``concepts.toml``."""
+class Concepts(Strict):
+    """``concepts.toml``. order: ids of entries, and names of ``own``."""
+
+    order: list[str] = []
+    own: dict[str, Own] = {}
 
 
 # ---- Programs
@@ -123,9 +135,21 @@ def calls(code: str) -> list[tuple[str, str, int, int]]:
 # ---- Concepts
 
 
-def concepts(file: Path) -> dict[str, Concept]:
-    """Read the concepts of a task, in order; none where it has no such file."""
-    return files.load(Concepts, file, missing=Concepts({})).root
+def concepts(folder: Path) -> dict[str, Concept]:
+    """Of a task's folder, in order; none where it has no ``concepts.toml``. Raises RosettaError for a name that nothing explains."""
+    listed = files.load(Concepts, folder / "concepts.toml", missing=Concepts())
+    asked = {
+        key: entry
+        for file in sorted(folder.parent.glob("*/entries.toml"))
+        for key, entry in load(file.parent).entries.items()
+    }
+    found = {name: Concept(own.title, own.about) for name, own in listed.own.items()}
+    found |= {key: Concept(asked[key].question, asked[key].definition, key) for key in listed.order if key in asked}
+    if unknown := [name for name in listed.order if name not in found]:
+        raise RosettaError(
+            f"{from_root(folder / 'concepts.toml')}: {unknown[0]} is no entry of a task, and [own.{unknown[0]}] is not there"
+        )
+    return {name: found[name] for name in listed.order}
 
 
 def shown(section: Step, concept: str) -> list[bool]:

@@ -41,7 +41,10 @@ words = _normal(2, 5, 4)  # two sentences of five words of four features
 gradients = [_normal(3) * 2, _normal(2, 2) * 2]  # of two weights
 
 lengths = np.array([5, 3])  # how many words each of the two sentences has
-lstm_input, lstm_hidden = _normal(12, 4), _normal(12, 3)  # of an LSTM of three units: gates i, f, g, o on axis 0, out x in
+lstm_input, lstm_hidden = (
+    _normal(12, 4),
+    _normal(12, 3),
+)  # of an LSTM of three units: gates i, f, g, o on axis 0, out x in
 gru_input, gru_hidden = _normal(9, 4), _normal(9, 3)  # of a GRU of three units: gates r, z, n on axis 0, out x in
 depthwise = _normal(3, 1, 3, 3)  # a kernel of each channel, OIHW
 flat_weight = _normal(2, 36)  # of a dense layer behind ``maps``, flattened in the order NCHW: out x in

@@ -11,7 +11,15 @@ from math import erf
 import numpy as np
 
 from common.params import dictionary as given
-from common.reference.layers import adam_step, cross_entropy, cross_entropy_gradient, dense, dense_gradient, relu, softmax
+from common.reference.layers import (
+    adam_step,
+    cross_entropy,
+    cross_entropy_gradient,
+    dense,
+    dense_gradient,
+    relu,
+    softmax,
+)
 from common.reference.network_layers import lstm_states
 from common.reference.recurrent import gru
 
@@ -101,7 +109,10 @@ class Answers(object):
             "jacobian": np.eye(3) * x[0].sum() + x[0][:, None],  # of v * sum(v)
             "hvp": 6 * x[0] * x[1],  # of sum(v ** 3) at the first example, times the second
             "custom-gradient": -x,  # of sum(reverse(v) * x)
-            "rematerialise": (2 * np.tanh(x) * (1 - np.tanh(x) ** 2), 2),  # of sum(tanh(v) ** 2), and how often tanh is computed
+            "rematerialise": (
+                2 * np.tanh(x) * (1 - np.tanh(x) ** 2),
+                2,
+            ),  # of sum(tanh(v) ** 2), and how often tanh is computed
             "freeze": (weight, top),
             # Losses and optimizers
             "cross-entropy": cross_entropy(logits, labels),
@@ -112,7 +123,10 @@ class Answers(object):
             "sgd-momentum": momentum(weight, steps=3, lr=0.1, momentum=0.9),
             "rates-per-group": (weight - 0.01 * np.outer(wide(given.head), x.mean(axis=0)), top),
             # One step of SGD at rate 0.1 on the mean of all outputs
-            "decay-not-on-biases": (weight - 0.1 * (np.tile(x.mean(axis=0) / 2, (2, 1)) + 0.1 * weight), bias - 0.1 / 2),
+            "decay-not-on-biases": (
+                weight - 0.1 * (np.tile(x.mean(axis=0) / 2, (2, 1)) + 0.1 * weight),
+                bias - 0.1 / 2,
+            ),
             "cosine": 0.05 * (1 + np.cos(np.pi * np.arange(11) / 10)),
             "warm-up": 0.02 * np.minimum(np.arange(11), 10 - np.arange(11)),
             "adam": self.adam(weight, steps=3, lr=0.1, epsilon=0.01, decay=0.0),
@@ -153,7 +167,9 @@ class Answers(object):
     def resized(self, x, height, width):
         """Bilinear: each new pixel is a mean of the four around its place; NCHW."""
         aligned = "corners aligned" in self.traits
-        return np.einsum("yh,nchw,xw->ncyx", between(x.shape[2], height, aligned), x, between(x.shape[3], width, aligned))
+        return np.einsum(
+            "yh,nchw,xw->ncyx", between(x.shape[2], height, aligned), x, between(x.shape[3], width, aligned)
+        )
 
     def weighted(self, logits, labels, weights):
         """Cross-entropy in which an example counts as much as the weight of its class."""

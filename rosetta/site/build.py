@@ -42,7 +42,7 @@ def write(out: Path, folder: Path, repository: str | None, branch: str | None = 
         shutil.copytree(ASSETS, new / "assets")
         for content in contents:
             if content.asked:
-                pages.write_entries(site, content, proofs_of(catalog, content.key, folder))
+                pages.write_entries(site, content, proofs_of(catalog, content.key, folder), contents)
             else:
                 pages.write_compare(site, content)
             pages.write_definition(site, content)

@@ -58,7 +58,7 @@ class TaskContent:
         self.programs = {name: sections.notebook(folder / f"{name}.ipynb", kind) for name in self.frameworks}
         params, module = checkout.common / "params" / f"{key}.py", checkout.common / "reference" / f"{key}.py"
         self.reference = sections.reference(module, params, kind) if module.is_file() else None
-        self.concepts = sections.concepts(folder / "concepts.toml")
+        self.concepts = sections.concepts(folder)
         has_entries = (folder / "entries.toml").is_file()
         self.asked = entries.load(folder) if has_entries else None
         self.answers = {
@@ -239,8 +239,13 @@ def write_definition(pages: Pages, content: TaskContent) -> None:
     )
 
 
-def write_entries(pages: Pages, content: TaskContent, proofs: dict[str, Conformance]) -> None:
-    """A page for each question: the answer of every framework, or why it has none. proofs: by row name."""
+def write_entries(
+    pages: Pages, content: TaskContent, proofs: dict[str, Conformance], others: list[TaskContent]
+) -> None:
+    """A page for each question: the answer of every framework, or why it has none. proofs: by row name.
+
+    others: the tasks in whose programs lines may show it.
+    """
     for key, entry in content.asked.entries.items():
         answers = []
         for name, framework in content.frameworks.items():
@@ -254,8 +259,10 @@ def write_entries(pages: Pages, content: TaskContent, proofs: dict[str, Conforma
             entry.question,
             "",
             content,
+            key=key,
             entry=entry,
             answers=[one for one in answers if one[2] or one[3]],
+            programs=[other for other in others if key in other.concepts],
             open=[framework.title for _, framework, answer, lacks, _ in answers if not (answer or lacks)],
         )
 

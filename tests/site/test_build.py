@@ -59,7 +59,10 @@ def with_notebooks(inside):
         shutil.rmtree(inside.root / "notebooks")
         folder = inside.root / "notebooks" / STANDIN
         folder.mkdir(parents=True)
-        shutil.copy(ROOT / "notebooks" / TASK / "concepts.toml", folder)
+        # No task here has questions: the concepts are the task's own
+        shown = sections.concepts(ROOT / "notebooks" / TASK)
+        own = [f"[own.{key}]\ntitle = {json.dumps(one.title)}\nabout = 'What it is.'" for key, one in shown.items()]
+        (folder / "concepts.toml").write_text("\n".join([f"order = {json.dumps([*shown])}", *own]))
         for name in titles:
             shutil.copy(ROOT / "notebooks" / TASK / "pytorch.ipynb", folder / f"{name}.ipynb")
         entries = [
@@ -367,7 +370,7 @@ def test_markdown_keeps_raw_html_as_text_and_relinks_files():
 
 @pytest.mark.parametrize("task", CATALOG.tasks.values(), ids=CATALOG.tasks)
 def test_markers_name_lines_that_are_there(task):
-    known = sections.concepts(task.folder / "concepts.toml")
+    known = sections.concepts(task.folder)
     for path in sorted(task.folder.glob("*.ipynb")):
         program = sections.notebook(path, task.kind)
         sections.check(program, known)
@@ -381,7 +384,7 @@ def test_wrong_markers_are_errors(tmp_path):
     nbformat.write(notebook, tmp_path / "pytorch.ipynb")
     program, listed = (
         sections.notebook(tmp_path / "pytorch.ipynb", KINDS["train"]),
-        {*sections.concepts(CATALOG.task(TASK).folder / "concepts.toml")},
+        {*sections.concepts(CATALOG.task(TASK).folder)},
     )
     with pytest.raises(RosettaError, match=r"pytorch.ipynb: no line of the cell model has the text .*MaxPool2d"):
         sections.check(program, listed)
@@ -391,7 +394,7 @@ def test_wrong_markers_are_errors(tmp_path):
 
 def test_excerpt_is_dedented_line_by_line():
     program = sections.notebook(checkout.notebooks / TASK / "mxnet_gluon.ipynb", KINDS["train"])
-    (first,) = sections.excerpts(program, "loss")
+    (first,) = sections.excerpts(program, "cross-entropy")
     assert first == "loss_fn = gluon.loss.SoftmaxCrossEntropyLoss()"
 
 

@@ -42,7 +42,7 @@ def test_chosen_frameworks_are_in_the_address(reader):
 @pytest.mark.parametrize("fragment", ["pytorch+flax", "all"])
 def test_header_stays_in_sight(window, site, screenshot, width, height, fragment):
     reader = window(site, width=width, height=height)
-    page = reader.open(f"{PAGE}#{fragment}/saving")
+    page = reader.open(f"{PAGE}#{fragment}/save-load")
     page.wait_for_timeout(100)
     row, heading = page.locator("tr#saving"), page.locator("thead th[data-framework=pytorch]")
     assert page.locator("body").evaluate("() => scrollY") > 0
@@ -58,14 +58,14 @@ def test_every_row_has_an_address(reader):
     page = reader.open(f"{PAGE}#pytorch+flax")
     links = page.locator("tbody a.row")
     hrefs = links.evaluate_all("links => links.map(link => link.hash)")
-    assert len(set(hrefs)) == page.locator("tbody tr").count() and "#pytorch+flax/momentum" in hrefs
-    page.get_by_role("link", name="Momentum", exact=True).click()
-    page.wait_for_url("**#pytorch+flax/momentum")
-    assert page.locator("tr.here").get_attribute("id") == "momentum"
+    assert len(set(hrefs)) == page.locator("tbody tr").count() and "#pytorch+flax/sgd-momentum" in hrefs
+    page.get_by_role("link", name="SGD with momentum", exact=True).click()
+    page.wait_for_url("**#pytorch+flax/sgd-momentum")
+    assert page.locator("tr.here").get_attribute("id") == "sgd-momentum"
     at = "document.querySelector('tr.here').getBoundingClientRect().top"
     assert 0 <= page.evaluate(at) < 150
     page.evaluate("scrollTo(0, 0)")
-    page.get_by_role("link", name="Momentum", exact=True).click()
+    page.get_by_role("link", name="SGD with momentum", exact=True).click()
     assert 0 <= page.evaluate(at) < 150, "the same link scrolls again"
     page = reader.open(f"{PAGE}#dropout")
     assert page.url.endswith("#pytorch+flax/dropout") and page.locator("tr.here").get_attribute("id") == "dropout"
@@ -73,7 +73,7 @@ def test_every_row_has_an_address(reader):
 
 def test_in_place_opens_both_frameworks_at_the_concept(reader):
     page = reader.open(f"{PAGE}#pytorch+keras")
-    link = page.get_by_role("link", name="Dropout, in training and in test in place")
+    link = page.get_by_role("link", name="Dropout: the rate dropped, or the rate kept in place")
     assert link.get_attribute("href").endswith(f"compare/{TASK}.html#pytorch+keras%5Btensorflow%5D/dropout")
     link.click()
     page.wait_for_selector("#model article:nth-child(2)")
