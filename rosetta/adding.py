@@ -99,7 +99,7 @@ def new(name: str, task: str | None, like: str | None, environment: str | None, 
         raise RosettaError(f"{name} cannot be a framework's name: use small letters, digits and _, as in my_framework")
     if target.exists():
         raise RosettaError(f"the name {name} is taken: there is {from_root(target)}")
-    written, steps = [], []
+    written, steps, answered = [], [], []
     if kind:
         folder = checkout.root / EXAMPLES / "notebooks" / f"toy_{kind}"
         code = _renamed(files.text(folder / "numpy.py"), task, kind, name)
@@ -113,6 +113,9 @@ def new(name: str, task: str | None, like: str | None, environment: str | None, 
         )
         title = copy["cells"][0]
         title["source"] = TITLE.sub(f"# {name}", "".join(title["source"]), count=1).splitlines(keepends=True)
+        if answered := list(entries.answers(model.notebook, catalog.task(key)))[1:]:
+            _leave_out(copy, answered)
+            copied += f" with its first answer; the other {len(answered)} are open"
     if name not in catalog.frameworks:
         written, steps = _write_places(catalog, name, environment or name, model)
     elif environment:
@@ -125,7 +128,8 @@ def new(name: str, task: str | None, like: str | None, environment: str | None, 
     row = name if not kind and len(catalog.tasks) == 1 else f"{key}/{name}"
     steps += [
         f"{from_root(target)}: rewrite each cell and the text above it. Keep the headings and the tags. The concepts in a "
-        f"cell's metadata name lines of {like_title}: name your own.",
+        f"cell's metadata name lines of {like_title}: name your own."
+        + (" Each open question gets a cell below its heading: check tells which are open." if answered else ""),
         f"python3 run_all.py check {row}: this explains the first mistake, until there is none.",
         f"python3 run_all.py verify {row} --out results: this keeps the proof.",
         "python3 run_all.py report: this renews the generated pages. Then commit all of it.",
@@ -201,6 +205,12 @@ def example(code: str, folder: Path, task: str, kind: str, framework: str) -> di
         for number, (of, source, metadata) in enumerate(cells)
     ]
     return {"cells": made, "metadata": notebook.METADATA, "nbformat": 4, "nbformat_minor": 5}
+
+
+def _leave_out(copy: dict[str, Any], tags: list[str]) -> None:
+    """Take cells with these tags out of a notebook, each with the text above it."""
+    out = {number for number, cell in enumerate(copy["cells"]) if set(tags) & set(cell["metadata"].get("tags", []))}
+    copy["cells"] = [cell for number, cell in enumerate(copy["cells"]) if not {number, number + 1} & out]
 
 
 def _model(catalog: Catalog, task: str | None, like: str | None) -> Row:

@@ -39,6 +39,11 @@ def write(out: Path, folder: Path, repository: str | None, branch: str | None = 
     with _replaced(out) as new:
         repository = repository or pages.home(_git("remote", "get-url", "origin"))
         site = Pages(new, folder, repository, _git("rev-parse", "--short", "HEAD"), branch)
+        site.questions = {
+            (one.task.folder, asked.question.replace(" ", "-")): key
+            for one in contents
+            for key, asked in (one.asked.entries.items() if one.asked else ())
+        }
         shutil.copytree(ASSETS, new / "assets")
         for content in contents:
             if content.asked:

@@ -6,6 +6,7 @@ from functools import partial
 from math import prod
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import nbformat
 from jinja2 import Environment as Templates
@@ -87,6 +88,7 @@ class Pages:
 
     def __init__(self, out: Path, folder: Path, repository: str | None, commit: str | None, branch: str | None = None):
         self.out, self.folder, self.repository, self.commit = out, folder, repository, commit
+        self.questions: dict[tuple[Path, str], str] = {}  # by a task's folder and the heading in its notebooks the entry's id
         github = GITHUB.match(repository or "") if branch else None
         self.colab = github and f"https://colab.research.google.com/github/{github['name']}/blob/{branch}/"
         self._templates = Templates(
@@ -138,6 +140,9 @@ class Pages:
 
         def resolve(file: Path, fragment: str) -> str | None:
             target = addresses.of_file(file)
+            key = self.questions.get((file.parent, unquote(fragment).removeprefix("#")))
+            if key:
+                return addresses.relative(f"{addresses.entry(key)}#{file.stem}", href)
             if target is not None:
                 return addresses.relative(target + fragment, href)
             if self.repository and file.is_relative_to(checkout.root):
