@@ -37,8 +37,13 @@ class Framework(Strict):
     released: Count
     retired: Count | None = None  # year of the last release, of a framework that has ended
     homepage: str = Field(pattern=r"^https?://")
+    aliases: tuple[str, ...] = ()  # other words that people type for it, in small letters
     plain: bool = True  # whether the notebook with its own defaults is a row
     variants: dict[Name, Variant] = {}
+
+    def words(self, key: str) -> set[str]:
+        """What people type for it: its key, the first word of its title, its aliases."""
+        return {key, self.title.lower().split()[0], *self.aliases}
 
     @property
     def complete_variants(self) -> dict[str | None, Variant]:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
+from symtable import symtable
 
 from pydantic import Field, model_validator
 
@@ -44,6 +45,7 @@ class Entries(Strict):
     """``entries.toml``. compared_to: the framework that the other notebooks say how they differ from, if any."""
 
     compared_to: str | None = None
+    example: str | None = None  # the entry that the site's first page shows
     groups: list[str]
     entries: dict[str, Entry]
 
@@ -108,8 +110,8 @@ def contract(notebook: Path, task: Task) -> Iterator[str]:
 
 
 def _of_answers(notebook: Path, task: Task) -> Iterator[str]:
-    asked, (_, steps) = load(task.folder), cut(notebook, task.kind)
-    steps = [step for step in steps if step.role == task.kind.core]
+    asked, (_, every) = load(task.folder), cut(notebook, task.kind)
+    steps = [step for step in every if step.role == task.kind.core]
     ids, order = [step.name for step in steps], list(asked.entries)
     if unknown := [name for name in ids if name not in order]:
         hint = meant(unknown[0], [*order, *task.kind.names]) or "entries.toml lists them"
@@ -120,6 +122,7 @@ def _of_answers(notebook: Path, task: Task) -> Iterator[str]:
     if ids != sorted(ids, key=order.index):
         yield "its answers stand in another order than those of entries.toml"
     compares = asked.compared_to not in (None, notebook.stem)
+    inputs = set(_imports([_tree(step.code) for step in every if step.role != task.kind.core]))
     groups = [asked.entries[name].group for name in ids]
     found = answers(notebook, task)
     for step, group, before in zip(steps, groups, ["", *groups]):
@@ -134,6 +137,8 @@ def _of_answers(notebook: Path, task: Task) -> Iterator[str]:
             yield f"{step.name} has {len(lines)} lines of code; {LINES} are allowed"
         if not isinstance(_last(step), ast.Expr):
             yield f"{step.name} does not end with an expression, which is its answer"
+        if hidden := sorted(_assigned(step.code) & inputs):
+            yield f"{step.name} gives {', '.join(hidden)} another value, which later answers take from the setup"
 
 
 def _last(step: Step) -> ast.stmt | None:
@@ -141,6 +146,14 @@ def _last(step: Step) -> ast.stmt | None:
         return (ast.parse(step.code).body or [None])[-1]
     except SyntaxError:
         return None
+
+
+def _assigned(code: str) -> set[str]:
+    """The names that code gives a value outside of its functions."""
+    try:
+        return {symbol.get_name() for symbol in symtable(code, "", "exec").get_symbols() if symbol.is_assigned()}
+    except SyntaxError:
+        return set()
 
 
 def _words(answer: Answer, compares: bool) -> Iterator[str]:
@@ -216,16 +229,41 @@ def _made(tree: ast.Module) -> set[str]:
     return made
 
 
-def index(notebook: Path, task: Task) -> dict[str, list[str]]:
-    """By the last part of each API name of a notebook's answers, in lower case, the ids of the answers that have it."""
-    _, steps = cut(notebook, task.kind)
-    found: dict[str, list[str]] = defaultdict(list)
-    for key, answer in answers(notebook, task).items():
-        for name in dict.fromkeys(short(name) for name, _ in names(answer.code, [step.code for step in steps[:2]])):
-            found[name].append(key)
-    return found
+@dataclass(frozen=True)
+class Vocabulary:
+    """What a framework's answers are written with. names: by id the API names; statements: by id the name and the line of code
+    that tell most; ids: by the last part of a name, in lower case, where it stands."""
+
+    names: dict[str, list[str]]
+    statements: dict[str, tuple[str, str]]
+    ids: dict[str, list[str]]
+
+
+def vocabulary(notebook: Path, task: Task) -> Vocabulary:
+    """Of a notebook's answers."""
+    asked, (_, steps) = load(task.folder).entries, cut(notebook, task.kind)
+    shared, found = [step.code for step in steps if step.role != task.kind.core], answers(notebook, task)
+    places = {key: list(names(answer.code, shared)) for key, answer in found.items()}
+    ids: dict[str, list[str]] = defaultdict(list)
+    for key, named in places.items():
+        for last in dict.fromkeys(short(name) for name, _ in named):
+            ids[last].append(key)
+    statements = {}
+    for key, named in places.items():
+        searched = {short(alias) for alias in (key, *asked[key].aliases)}
+        told = {
+            short(word) for code in re.findall(r"`([^`]*)`", found[key].words) for word in re.findall(r"[\w.]+", code)
+        }
+        # What people search it by, then what its text speaks of, then what few other answers need
+        lasts = [(short(name), "." in name) for name, _ in named]
+        weights = [(last in searched, last in told, -len(ids[last]), whole) for last, whole in lasts]
+        if named:
+            name, line = named[weights.index(max(weights))]
+            statements[key] = name, found[key].code.splitlines()[line].strip()
+    every = {key: list(dict.fromkeys(name for name, _ in named)) for key, named in places.items()}
+    return Vocabulary(every, statements, dict(ids))
 
 
 def short(name: str) -> str:
     """The part of a name that people type: ``F.cross_entropy(`` as ``cross_entropy``."""
-    return name.strip("()").rpartition(".")[2].lower()
+    return name.strip("()").rpartition(".")[2].rstrip("_").lower()

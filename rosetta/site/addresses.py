@@ -9,7 +9,7 @@ from rosetta.paths import checkout
 from rosetta.records import Record
 from rosetta.report.tables import Executed
 
-INDEX, OVERVIEW, PROOF = "index.html", "results.html", "docs/same-network.html"
+INDEX, OVERVIEW, PROOF, ABOUT = "index.html", "results.html", "docs/same-network.html", "about.html"
 OF_TASKS = ("compare", "concepts", "network", "results", "conformance")  # folders that hold a page a task
 
 
@@ -18,9 +18,14 @@ def of_task(folder: str, task: str) -> str:
     return f"{folder}/{task}.html"
 
 
-def entry(key: str) -> str:
-    """The page of a question; each framework's answer is at ``#FRAMEWORK``."""
-    return f"c/{key}.html"
+def entry(key: str, framework: str | None = None) -> str:
+    """The page of a question, at a framework's answer."""
+    return f"c/{key}.html" + (f"#{framework}" if framework else "")
+
+
+def pair(one: str, other: str) -> str:
+    """The page for a reader who knows the first framework and wants to write the second."""
+    return f"from-{one}-to-{other}.html"
 
 
 def compare(task: str, names: list[str], place: str | None = None) -> str:
@@ -29,8 +34,9 @@ def compare(task: str, names: list[str], place: str | None = None) -> str:
     return of_task("compare", task) + f"#{chosen}" + (f"/{place}" if place else "")
 
 
-def framework(task: str, key: str) -> str:
-    return f"frameworks/{task}/{key}.html"
+def framework(key: str, task: str | None = None) -> str:
+    """The page of a framework, at its program for a task."""
+    return f"frameworks/{key}.html" + (f"#{task}" if task else "")
 
 
 def record(of: Record, suffix: str = ".json") -> str:
@@ -38,20 +44,15 @@ def record(of: Record, suffix: str = ".json") -> str:
     return records.path(of, Path("records"), suffix).as_posix()
 
 
-def executed(of: Record) -> str | None:
-    """The page of the executed notebook; None where the run has left none."""
-    return record(of, ".html") if of.notebook.executed else None
-
-
 def of_target(target: Row | Record | Executed | str | None) -> str | None:
     """The page that a table's cell leads to, or its address on the web; None where there is none."""
     match target:
         case Row():
-            return None if target.facts.absent else framework(target.task, target.framework)
+            return None if target.facts.absent else framework(target.framework, target.task)
         case Record():
             return record(target)
         case Executed(of):
-            return executed(of) or framework(of.task, of.framework)
+            return record(of, ".ipynb") if of.notebook.executed else framework(of.framework, of.task)
     return target
 
 
@@ -61,7 +62,7 @@ def of_file(file: Path) -> str | None:
         return file.relative_to(checkout.site).as_posix()
     fixed = {
         checkout.root / "README.md": INDEX,
-        checkout.docs / "README.md": INDEX,
+        checkout.docs / "README.md": ABOUT,
         checkout.root / "results.md": OVERVIEW,
         checkout.environments / "README.md": "docs/environments.html",
     }
@@ -72,7 +73,7 @@ def of_file(file: Path) -> str | None:
         return f"{folders[file.parent]}/{file.stem}.html"
     if file.parent.parent == checkout.notebooks:
         if file.suffix == ".ipynb":
-            return framework(file.parent.name, file.stem)
+            return framework(file.stem, file.parent.name)
         return of_task("network", file.parent.name) if file.name == "README.md" else None
     return None
 

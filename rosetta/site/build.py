@@ -24,6 +24,7 @@ from rosetta.site.pages import Pages, TaskContent
 from rosetta.verify import conformance
 
 ASSETS = Path(__file__).resolve().parent / "assets"
+EXAMPLES = 2  # frameworks on the first page beside those that a comparison begins with: the last ones of the catalog
 MARK = ".rosetta-site"  # in a folder that holds a site, so that no other folder is ever emptied
 
 
@@ -45,22 +46,32 @@ def write(out: Path, folder: Path, repository: str | None, branch: str | None = 
             for key, asked in (one.asked.entries.items() if one.asked else ())
         }
         shutil.copytree(ASSETS, new / "assets")
+        frameworks = {
+            key: one for key, one in catalog.frameworks.items() if any(key in of.frameworks for of in contents)
+        }
+        chosen: list[tuple[str, str]] = []
         for content in contents:
             if content.asked:
-                pages.write_entries(site, content, proofs_of(catalog, content.key, folder), contents)
+                chosen = pages.pairs(content.frameworks, content.asked.compared_to)
+                others = [one for one in contents if not one.asked]
+                pages.write_pairs(site, content, others, chosen)
+                proofs = proofs_of(catalog, content.key, folder)
+                pages.write_entries(site, content, proofs, others, chosen)
             else:
                 pages.write_compare(site, content)
             pages.write_definition(site, content)
-            for key in content.frameworks:
-                others = [other for other in contents if key in other.frameworks and other is not content]
-                pages.write_framework(site, content, key, others)
             for record in content.results.records:
-                pages.write_record(site, content, record)
+                pages.write_record(site, record)
             entries = [entry(record) for record in content.results.records]
             site.save(f"results/{content.key}.json", json.dumps(entries, indent=1, ensure_ascii=False) + "\n")
             site.save(f"results/{content.key}.csv", spreadsheet(entries))
             proofs = checkout.results / "conformance" / f"{content.key}.md"
             _write_document(site, proofs, conformance.page(catalog, content.key, folder), content)
+        for key in frameworks:
+            of_it = [content for content in contents if key in content.frameworks]
+            pages.write_framework(
+                site, key, sorted(of_it, key=lambda content: not content.asked)
+            )  # its words come first
         pages.write_results(site, contents)
         written = [*sorted(checkout.docs.glob("*.md")), checkout.environments / "README.md"]
         measured = {
@@ -71,7 +82,11 @@ def write(out: Path, folder: Path, repository: str | None, branch: str | None = 
             if file in measured or file.is_file() and file != checkout.docs / "README.md":  # the pages' index
                 text = measured.get(file) or file.read_text(encoding="utf-8")
                 documents.append(_write_document(site, file, text))
-        site.write(addresses.INDEX, "index.html", pages.NAME, "Tasks", contents=contents, documents=documents)
+        pages.write_search(site, contents, frameworks, documents)
+        shared = {"frameworks": frameworks, "pairs": chosen}
+        shown = [*dict.fromkeys([*catalog.compared, *list(frameworks)[-EXAMPLES:]])]
+        site.write(addresses.INDEX, "index.html", "Home", "Home", contents=contents, shown=shown, **shared)
+        site.write(addresses.ABOUT, "about.html", "About", "About", documents=documents, **shared)
     return out / addresses.INDEX
 
 
@@ -129,7 +144,7 @@ def _git(*arguments: str) -> str | None:
 def _write_document(site: Pages, source: Path, text: str, content: TaskContent | None = None) -> tuple[str, str]:
     """A page of Markdown; returns its title and address. content: of the task whose conformance it shows."""
     href, title = addresses.of_file(source), text.partition("\n")[0].removeprefix("# ")
-    here = "Conformance" if content else "Proof" if href == addresses.PROOF else ""
+    here = "Conformance" if content else "How we know" if href == addresses.PROOF else ""
     site.write(href, "document.html", title, here, content, text=text, base=source.parent)
     return title, href
 

@@ -1,4 +1,4 @@
-"""HTML of what people wrote: Markdown, Python, and executed notebooks, which are sanitised: no script runs, nothing is fetched.
+"""HTML of what people wrote, Markdown and Python, and the text that executed notebooks printed.
 
 Raw HTML in Markdown stays text. A link to a file of the repository leads to its page; it may name another page of the site in
 its title: ``[text](file "on the site: compare/task.html#a+b")``.
@@ -6,19 +6,14 @@ its title: ``[text](file "on the site: compare/task.html#a+b")``.
 
 import re
 from collections.abc import Callable, Collection
-from functools import cache
 from html import escape
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import nbformat
-import nh3
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from markupsafe import Markup
-from nbconvert import HTMLExporter, TemplateExporter
-from nbconvert.filters import Highlight2HTML, strip_ansi
-from nbconvert.filters.widgetsdatatypefilter import WidgetsDataTypeFilter
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
@@ -29,19 +24,7 @@ from rosetta.paths import checkout
 ON_SITE = "on the site: "  # what such a title begins with
 PLAIN_NAME = re.compile(r'<span class="n">(\w+)</span>')
 LEXER, FORMATTER = PythonLexer(stripnl=False, ensurenl=False), HtmlFormatter(nowrap=True)
-# What an executed notebook may consist of; of anything else the words stay
-OF_THE_SITE = {"article", "aside", "details", "figure", "footer", "header", "hgroup", "map", "nav", "summary"}
-TAGS = nh3.ALLOWED_TAGS - OF_THE_SITE | {"tfoot"}
-ATTRIBUTES = {
-    "*": {"class", "title", "style"},
-    "a": {"href"},
-    "img": {"src", "alt", "width", "height"},
-    "td": {"colspan", "rowspan"},
-    "th": {"colspan", "rowspan"},
-}
-STYLES = {"color", "background-color", "font-weight", "text-align"}
-PICTURE = re.compile(r"data:image/(?:png|jpeg|gif|webp|svg\+xml);base64,[\w+/=\s]*$")
-WITHOUT_WORDS = re.compile(r"<img (?![^>]*\balt=)")
+COLOURS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")  # of a terminal
 LINE_AGAIN = re.compile(r"[^\n]*\r(?!\n)")  # what a progress bar wrote before it began its line again
 MALFORMED = (OSError, ValueError, AttributeError, LookupError, TypeError, RecursionError, nbformat.ValidationError)
 
@@ -91,22 +74,12 @@ def lines(code: str, constants: Collection[str] = (), definition: str = "") -> l
 # ---- Executed notebooks
 
 
-def executed(file: Path, markup: Callable[[str], str]) -> Markup:
-    """A notebook with its outputs, as the inside of a page. markup: makes HTML of its Markdown, with links that hold on that page."""
-    exporter = _exporter()
-    exporter.register_filter("markdown2html", markup)
-    # Not HTMLExporter's own, which takes half as long again to mark what is stripped here
-    html, _ = TemplateExporter.from_notebook_node(exporter, _read(file))
-    html = clean(html)  # nbconvert writes parts of an output's metadata as they are
-    return Markup(WITHOUT_WORDS.sub('<img alt="A picture without a description" ', html))
-
-
 def printed(file: Path, roles: Collection[str]) -> dict[str, list[tuple[str, str]]]:
     """The cells of an executed notebook, by role: the source, and what it printed, errors too; pictures by their name."""
     cells: dict[str, list[tuple[str, str]]] = {}
     for cell in _read(file).cells:
         for role in set(cell.metadata.get("tags", [])) & set(roles):
-            text = LINE_AGAIN.sub("", strip_ansi("".join(map(_text, cell.outputs)))).rstrip("\n")
+            text = LINE_AGAIN.sub("", COLOURS.sub("", "".join(map(_text, cell.outputs)))).rstrip("\n")
             cells.setdefault(role, []).append((cell.source, text))
     return cells
 
@@ -125,37 +98,3 @@ def _read(file: Path) -> nbformat.NotebookNode:
         return nbformat.read(file, as_version=4)
     except MALFORMED as error:
         raise RosettaError(f"{file.name} is not a notebook: {str(error).partition(chr(10))[0]}") from None
-
-
-@cache
-def _exporter() -> HTMLExporter:
-    exporter = HTMLExporter(template_name="basic", sanitize_html=True, optimistic_validation=True)
-    exporter.exclude_input_prompt = exporter.exclude_output_prompt = exporter.exclude_anchor_links = True
-    exporter.register_filter("clean_html", clean)  # each part by itself, too: none closes what is around it
-    coloured = cache(Highlight2HTML(parent=exporter))  # many records are of one notebook
-    exporter.register_filter("highlight_code", lambda source, metadata: coloured(source))
-    exporter.register_filter("filter_data_type", WidgetsDataTypeFilter(notebook_metadata={}, parent=exporter))
-    return exporter
-
-
-def _allowed(tag: str, name: str, value: str) -> str | None:
-    """Pictures only from the notebook itself, links only to pages, sizes only as numbers."""
-    match tag, name:
-        case "img", "src":
-            return value if PICTURE.match(value) else None
-        case "a", "href":
-            return None if value.startswith("data:") else value
-        case _, "width" | "height":
-            return value if value.isdecimal() else None
-    return value
-
-
-# HTML with nothing but what is listed above. An SVG is a picture, in which browsers run no script
-clean = nh3.Cleaner(
-    tags=TAGS,
-    attributes=ATTRIBUTES,
-    attribute_filter=_allowed,
-    filter_style_properties=STYLES,
-    url_schemes={"http", "https", "mailto", "data"},
-    link_rel="noopener",
-).clean

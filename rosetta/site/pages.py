@@ -3,6 +3,7 @@
 import json
 import re
 from functools import partial
+from itertools import permutations
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from jinja2 import PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from rosetta import entries, records, sections
-from rosetta.catalog import Catalog, Row
+from rosetta.catalog import Catalog, Framework, Row
 from rosetta.figures import Cell
 from rosetta.paths import checkout
 from rosetta.records import Record
@@ -30,13 +31,20 @@ from rosetta.tasks import PRESETS
 from rosetta.verify.conformance import Conformance
 
 NAME = "Deep Learning Rosetta Stone"
-NAVIGATION = {"Tasks": addresses.INDEX, "Results": addresses.OVERVIEW, "Proof": addresses.PROOF}
+NAVIGATION = {
+    "Home": addresses.INDEX,
+    "Results": addresses.OVERVIEW,
+    "How we know": addresses.PROOF,
+    "About": addresses.ABOUT,
+}
 GITHUB = re.compile(r"(?:https://|git@|ssh://git@)github\.com[:/](?P<name>[^/]+/[^/]+?)(?:\.git)?/?$")
 LESSON = re.compile(r"^- \*\*(?P<names>[^*]+)\*\*.*(?:\n  .*)*", re.MULTILINE)
 CONSTANT = re.compile(r"^(\w+) = [^#\n]*#?(.*)$", re.MULTILINE)  # with the comment behind it
 FIRST_CELL = Path(__file__).resolve().parent / "templates" / "first_cell.txt"
 HOSTED = (3, 11)  # the Python from which on hosted notebooks such as Colab run an environment's pins
 COLUMNS = 2  # that a comparison begins with
+BITES = ("Other default", "Other meaning", "Shortest way")  # answers that a reader of another framework gets wrong
+LINKED = re.compile(r"\[([^\]]*)\]\([^)]*\)")  # of Markdown, the words of a link
 
 
 def home(remote: str | None) -> str | None:
@@ -65,6 +73,10 @@ class TaskContent:
         self.answers = {
             name: entries.answers(folder / f"{name}.ipynb", self.task) if has_entries else {} for name in self.programs
         }
+        self.words = {
+            name: entries.vocabulary(folder / f"{name}.ipynb", self.task) if has_entries else None
+            for name in self.programs
+        }
         shown, text = {*self.task.constants(), "WEIGHT_SHAPES"}, params.read_text(encoding="utf-8")
         self.constants = {name: comment.strip() for name, comment in CONSTANT.findall(text) if name in shown}
 
@@ -72,6 +84,10 @@ class TaskContent:
     def folders(self) -> tuple[str, ...]:
         """Those that hold a page of this task; one with entries has their pages in the place of the first two."""
         return addresses.OF_TASKS[2:] if self.asked else addresses.OF_TASKS
+
+    def heading(self, folder: str) -> str:
+        """What a page of this task is called where others lead to it."""
+        return "Definition" if folder == "network" else folder.capitalize()
 
     def of_framework(self, framework: str) -> list[Row]:
         return [row for row in self.rows if row.framework == framework]
@@ -88,7 +104,9 @@ class Pages:
 
     def __init__(self, out: Path, folder: Path, repository: str | None, commit: str | None, branch: str | None = None):
         self.out, self.folder, self.repository, self.commit = out, folder, repository, commit
-        self.questions: dict[tuple[Path, str], str] = {}  # by a task's folder and the heading in its notebooks the entry's id
+        self.questions: dict[
+            tuple[Path, str], str
+        ] = {}  # by a task's folder and the heading in its notebooks the entry's id
         github = GITHUB.match(repository or "") if branch else None
         self.colab = github and f"https://colab.research.google.com/github/{github['name']}/blob/{branch}/"
         self._templates = Templates(
@@ -132,7 +150,7 @@ class Pages:
 
     def write_of_task(self, folder: str, content: TaskContent, **context: Any) -> None:
         """A page that each task has one of; its folder has a template of that name."""
-        heading, href = folder.capitalize(), addresses.of_task(folder, content.key)
+        heading, href = content.heading(folder), addresses.of_task(folder, content.key)
         self.write(href, f"{folder}.html", f"{heading}: {content.task.title}", heading, content, **context)
 
     def markup(self, text: str, folder: Path, href: str) -> Markup:
@@ -151,11 +169,6 @@ class Pages:
 
         return html.markdown(text, folder, resolve)
 
-    def executed(self, content: TaskContent, record: Record, href: str) -> Markup:
-        """An executed notebook for the page at href. Its links were written where its source lies."""
-        file = Executed(record).file(self.folder)
-        return html.executed(file, lambda text: self.markup(text, content.task.folder, href))
-
 
 # ---- The pages of a task
 
@@ -173,7 +186,7 @@ def write_compare(pages: Pages, content: TaskContent) -> None:
                 "name": row.name,
                 "title": row.title,
                 "program": row.framework,
-                "page": addresses.relative(addresses.framework(row.task, row.framework), page),
+                "page": addresses.relative(addresses.framework(row.framework, row.task), page),
                 "injected": html.lines(f"\n# {row.title}:\n{assigned}") if assigned else [],
                 "executed": _write_outputs(pages, content, row, page),
             }
@@ -205,15 +218,10 @@ def _write_outputs(pages: Pages, content: TaskContent, row: Row, page: str) -> b
     record = most_telling([record for record in content.results.records if record.name == row.name])
     if record is None:
         return False
-    sections = content.programs[row.framework].sections
-    printed = {}
-    for role, cells in html.printed(Executed(record).file(pages.folder), content.task.kind.names).items():
-        codes = [section.code for section in sections if section.role == role]
-        if codes:
-            printed[role] = [{"text": text, "same": source == code} for (source, text), code in zip(cells, codes)]
     about = f"{record.machine.name}, {record.preset}, {record.started:%Y-%m-%d}"
-    href = addresses.relative(addresses.executed(record), page)
-    script = _script("outputs", row.name, {"about": about, "page": href, "steps": printed})
+    href = addresses.relative(addresses.record(record, ".ipynb"), page)
+    steps = _printed(pages, content, row.framework, record)
+    script = _script("outputs", row.name, {"about": about, "page": href, "steps": steps})
     pages.save(f"outputs/{content.key}/{row.name}.js", script)
     return True
 
@@ -245,11 +253,15 @@ def write_definition(pages: Pages, content: TaskContent) -> None:
 
 
 def write_entries(
-    pages: Pages, content: TaskContent, proofs: dict[str, Conformance], others: list[TaskContent]
+    pages: Pages,
+    content: TaskContent,
+    proofs: dict[str, Conformance],
+    others: list[TaskContent],
+    chosen: list[tuple[str, str]],
 ) -> None:
     """A page for each question: the answer of every framework, or why it has none. proofs: by row name.
 
-    others: the tasks in whose programs lines may show it.
+    others: the tasks in whose programs lines may show it. chosen: the pairs of frameworks that have a page.
     """
     for key, entry in content.asked.entries.items():
         answers = []
@@ -266,54 +278,160 @@ def write_entries(
             content,
             key=key,
             entry=entry,
+            frameworks=content.frameworks,
+            pairs=chosen,
             answers=[one for one in answers if one[2] or one[3]],
             programs=[other for other in others if key in other.concepts],
             open=[framework.title for _, framework, answer, lacks, _ in answers if not (answer or lacks)],
         )
 
 
-def write_record(pages: Pages, content: TaskContent, record: Record) -> None:
-    """The record as it is, and the executed notebook as a file and as a page."""
+def write_record(pages: Pages, record: Record) -> None:
+    """The record as it is, and the executed notebook."""
     pages.save(addresses.record(record), records.path(record, pages.folder).read_text(encoding="utf-8"))
-    if href := addresses.executed(record):
+    if record.notebook.executed:
         pages.save(addresses.record(record, ".ipynb"), Executed(record).file(pages.folder).read_text(encoding="utf-8"))
-        title, body = f"{record.title} on {record.machine.name}", pages.executed(content, record, href)
-        pages.write(href, "executed.html", title, "", content, record=record, body=body)
 
 
-# ---- The page of a framework in a task
+# ---- Frameworks
 
 
-def write_framework(pages: Pages, content: TaskContent, key: str, others: list[TaskContent]) -> None:
-    """What it is, how it is installed here, its records, conformance and lessons; its executed notebook, and one to take away.
-
-    others: the tasks that have a page of this framework too.
-    """
-    framework, rows, href = content.frameworks[key], content.of_framework(key), addresses.framework(content.key, key)
-    notebook = f"notebooks/{content.key}/{key}.ipynb"
-    pages.save(notebook, standalone(rows[0], pages.repository, pages.commit))
-    shown = most_telling([record for record in content.results.records if record.framework == key])
+def write_framework(pages: Pages, key: str, contents: list[TaskContent]) -> None:
+    """What it is, its words, what bites, its programs with what they printed, its records. contents: the tasks that it has."""
+    framework, rows = contents[0].frameworks[key], [row for content in contents for row in content.of_framework(key)]
+    programs = []
+    for content in contents:
+        notebook = f"notebooks/{content.key}/{key}.ipynb"
+        pages.save(notebook, standalone(content.of_framework(key)[0], pages.repository, pages.commit))
+        record = most_telling([one for one in content.results.records if one.framework == key])
+        programs.append((content, notebook, record, _printed(pages, content, key, record)))
     pages.write(
-        href,
+        addresses.framework(key),
         "framework.html",
         framework.title,
-        "",
-        content,
+        key=key,
         framework=framework,
-        program=content.programs[key],
+        programs=programs,
         environments=_installed(rows),
-        notebook=notebook,
-        colab=pages.colab and python(rows[0]) >= HOSTED and pages.colab + notebook,
-        comparisons=_comparisons(content, rows),
-        others=others,
-        records=tables.of_framework(content.results, key),
-        verified=[(row.title, content.badges[row.name]) for row in rows if row.name in content.badges],
+        colab=pages.colab and python(rows[0]) >= HOSTED and pages.colab,
+        comparisons={content.key: _comparisons(content, content.of_framework(key)) for content in contents},
         lessons=_lessons(framework.title),
         lessons_folder=checkout.docs,
-        shown=shown,
-        body=shown and pages.executed(content, shown, href),
-        headings=content.task.kind.headings,
     )
+
+
+def _printed(pages: Pages, content: TaskContent, key: str, record: Record | None) -> dict[str, list[dict]]:
+    """By role what each cell of a program printed in the executed copy of this record, and whether its code is today's."""
+    if record is None or content.asked:
+        return {}
+    sections, printed = content.programs[key].sections, {}
+    for role, cells in html.printed(Executed(record).file(pages.folder), content.task.kind.names).items():
+        codes = [section.code for section in sections if section.role == role]
+        if codes:
+            printed[role] = [{"text": text, "same": source == code} for (source, text), code in zip(cells, codes)]
+    return printed
+
+
+# ---- What the whole site has once: home, search, pairs
+
+
+def pairs(frameworks: dict[str, Framework], compared_to: str | None) -> list[tuple[str, str]]:
+    """Who has a page of words beside words: living frameworks among each other, and each with the one that all are compared with."""
+    living = {key for key, framework in frameworks.items() if not framework.retired} | {compared_to}
+    return [
+        (one, other)
+        for one, other in permutations(frameworks, 2)
+        if {one, other} <= living or compared_to in (one, other)
+    ]
+
+
+def write_pairs(pages: Pages, content: TaskContent, others: list[TaskContent], chosen: list[tuple[str, str]]) -> None:
+    """A page for each pair: a line of each answer beside that of the other, and what bites. others: tasks with whole programs."""
+    asked = content.asked.entries
+    for known, shown in chosen:
+        rows = [
+            (key, entry.question, [_beside(content, framework, key) for framework in (known, shown)])
+            for key, entry in asked.items()
+        ]
+        bites = [
+            (framework, key, entry.question, answer.words)
+            for key, entry in asked.items()
+            for framework in (known, shown)
+            if (answer := content.answers[framework].get(key)) and answer.differs in BITES
+        ]
+        one, other = content.frameworks[known], content.frameworks[shown]
+        pages.write(
+            addresses.pair(known, shown),
+            "pair.html",
+            f"From {one.title} to {other.title}",
+            known=known,
+            shown=shown,
+            one=one,
+            other=other,
+            frameworks=content.frameworks,
+            groups=[(group, [row for row in rows if asked[row[0]].group == group]) for group in content.asked.groups],
+            bites=bites,
+            programs=[one for one in others if {known, shown} <= one.frameworks.keys()],
+            folder=content.task.folder,
+        )
+
+
+def _beside(content: TaskContent, framework: str, key: str) -> tuple[str, str]:
+    """The line that tells most of an answer, and how it differs."""
+    answer, statement = content.answers[framework].get(key), content.words[framework].statements.get(key)
+    if answer is None:
+        return "", "no answer"
+    return statement[1] if statement else "", "" if answer.differs in (
+        None,
+        "Same",
+        "Other name",
+    ) else answer.differs.lower()
+
+
+def write_search(pages: Pages, contents: list[TaskContent], frameworks: dict[str, Framework], documents: list) -> None:
+    """What the search knows, as a script."""
+    entries = [
+        {
+            "id": key,
+            "question": entry.question,
+            "definition": entry.definition,
+            "aliases": entry.aliases,
+            "answers": {name: found for name in frameworks if (found := _known(content, name, key))},
+        }
+        for content in contents
+        if content.asked
+        for key, entry in content.asked.entries.items()
+    ]
+    words: dict[str, list[str]] = {}
+    for key, framework in frameworks.items():
+        for word in framework.words(key):
+            words.setdefault(word, []).append(key)
+    about = [
+        (f"{one.task.title}: {folder}", addresses.of_task(folder, one.key), None)
+        for one in contents
+        for folder in one.folders
+    ]
+    about += [(title, href, None) for title, href in documents]
+    about += [(framework.title, addresses.framework(key), key) for key, framework in frameworks.items()]
+    found = [{"title": title, "about": "", "href": href, "framework": key} for title, href, key in about]
+    titles = {key: framework.title for key, framework in frameworks.items()}
+    content = {"frameworks": titles, "words": words, "entries": entries, "pages": found}
+    pages.save("assets/known.js", f"rosettaSearch.learn({json.dumps(content, ensure_ascii=False)});\n")
+
+
+def _known(content: TaskContent, framework: str, key: str) -> dict[str, Any] | None:
+    """Of an answer: the line that tells most, its API names, the text; or why there is none."""
+    if framework not in content.frameworks:
+        return None
+    answer, words = content.answers[framework].get(key), content.words[framework]
+    if answer:
+        _, line = words.statements.get(key, ("", ""))
+        return {"line": line, "names": words.names[key], "words": LINKED.sub(r"\1", answer.words)}
+    lacks = next((row.facts.lacks[key] for row in content.of_framework(framework) if key in row.facts.lacks), None)
+    return lacks and {"line": "", "names": [], "words": "", "lacks": lacks}
+
+
+# ---- Parts of pages
 
 
 def most_telling(runs: list[Record]) -> Record | None:
@@ -344,7 +462,8 @@ def _installed(rows: list[Row]) -> list[tuple[Environment, str, str]]:
         text = (environment.folder / "requirements.in").read_text(encoding="utf-8")
         pins = (line.partition("#")[0].strip() for line in text.splitlines())
         packages = ", ".join(pin.replace("==", " ") for pin in pins if pin and not pin.startswith("-"))
-        installed.append((environment, ", ".join(row.title for row in rows if row.environment == name), packages))
+        titles = dict.fromkeys(row.title for row in rows if row.environment == name)
+        installed.append((environment, ", ".join(titles), packages))
     return installed
 
 

@@ -98,3 +98,34 @@ function unsortTable(table) {
 function arrange(table, order) {
   table.tBodies[0].append(...Array.from(table.tBodies[0].rows).sort(order));
 }
+
+// ---- The frameworks that the reader knows and wants to see: remembered, and first wherever there are answers
+
+const FIRST = { know: "pytorch", show: "flax" };
+
+function reader(name) { return stored.get(name) || FIRST[name]; }
+
+function showPair() {
+  for (const select of document.querySelectorAll("select[data-pair]")) {
+    select.value = reader(select.dataset.pair);
+    if (select.selectedIndex < 0) select.selectedIndex = 0;
+  }
+  const answers = Array.from(document.querySelectorAll("section.answer"));
+  for (const name of ["show", "know"]) {
+    const own = answers.find((one) => one.id === reader(name));
+    if (own) own.parentElement.insertBefore(own, own.parentElement.querySelector("section.answer"));
+  }
+  const link = document.querySelector("[data-pair-page]");
+  if (link) {
+    const [know, show] = ["know", "show"].map(reader);
+    const named = link.dataset.pairs.split(" ").includes(`${know}-to-${show}`);
+    link.hidden = !named;
+    if (named) link.href = `${root.dataset.root}from-${know}-to-${show}.html`;
+  }
+}
+
+for (const select of document.querySelectorAll("select[data-pair]")) {
+  select.addEventListener("change", () => { stored.set(select.dataset.pair, select.value); showPair(); });
+}
+showPair();
+if (location.hash && document.querySelector("section.answer")) document.getElementById(decodeURIComponent(location.hash.slice(1)))?.scrollIntoView();
