@@ -85,7 +85,7 @@ def write(out: Path, folder: Path, repository: str | None, branch: str | None = 
         pages.write_search(site, contents, frameworks, documents)
         shared = {"frameworks": frameworks, "pairs": chosen}
         shown = [*dict.fromkeys([*catalog.compared, *list(frameworks)[-EXAMPLES:]])]
-        site.write(addresses.INDEX, "index.html", "Home", "Home", contents=contents, shown=shown, **shared)
+        site.write(addresses.INDEX, "index.html", pages.NAME, "Home", contents=contents, shown=shown, **shared)
         site.write(addresses.ABOUT, "about.html", "About", "About", documents=documents, **shared)
     return out / addresses.INDEX
 
