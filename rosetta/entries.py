@@ -257,9 +257,9 @@ def vocabulary(notebook: Path, task: Task) -> Vocabulary:
         # What people search it by, then what its text speaks of, then what few other answers need
         lasts = [(short(name), "." in name) for name, _ in named]
         weights = [(last in searched, last in told, -len(ids[last]), whole) for last, whole in lasts]
-        if named:
-            name, line = named[weights.index(max(weights))]
-            statements[key] = name, found[key].code.splitlines()[line].strip()
+        lines = found[key].code.splitlines()
+        name, line = named[weights.index(max(weights))] if named else ("", lines.index(max(lines, key=len)))
+        statements[key] = name, lines[line].strip()
     every = {key: list(dict.fromkeys(name for name, _ in named)) for key, named in places.items()}
     return Vocabulary(every, statements, dict(ids))
 

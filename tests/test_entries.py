@@ -1,21 +1,26 @@
 """Dictionaries: the contract of their cells, told with the entry; what a cell ends with as an array."""
 
+import ast
 import json
+import re
+from collections import Counter
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from common import answers
-from rosetta import catalog, entries
+from rosetta import catalog, entries, sections
 from rosetta.errors import RosettaError
 from rosetta.files import parse
+from rosetta.notebook import cut
 from rosetta.paths import checkout
 
 KNOWN = catalog.load()
 TASK = KNOWN.task("dictionary")
 ENTRIES = entries.load(TASK.folder).entries
 ROWS = {row.framework: row for row in KNOWN.rows("dictionary")}
+WORD = re.compile(r"\w+")
 SAME = "*Same.* It has the same name. [API](https://example.com)"
 
 
@@ -124,3 +129,75 @@ def test_several_values_of_a_cell_are_kept_in_their_order():
 def test_a_log_outside_of_a_notebook_says_so():
     with pytest.raises(RuntimeError, match="there is no notebook here"):
         answers.AnswerLog()
+
+
+# ---- API names
+
+ENOUGH = 0.9  # of the API names in the notebooks of other tasks lead to an entry
+
+
+def test_names_are_those_of_the_framework():
+    setup = "import numpy as np\nimport torch\nfrom torch import nn\nfrom common.params.dictionary import x\nimport os"
+    code = "layer = nn.Linear(3, 2)\ny = layer(torch.tensor(x)).square().tolist()\nos.path.join(np.ones(3), layer.weight)\nx.size\n"
+    found = [("nn.Linear", 0), ("square", 1), ("tolist", 1), ("torch.tensor", 1), ("weight", 2)]
+    assert sorted(entries.names(code, [setup])) == found
+
+
+def uses(framework: str):
+    """The API names of a framework's other notebooks, each with whether its line is marked with an entry.
+
+    Names that ``common`` has, too, are left out: they may be of NumPy or of the task's own objects.
+    """
+    shared = {
+        node.attr
+        for file in checkout.common.rglob("*.py")
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.Attribute)
+    }
+    for task in KNOWN.tasks.values():
+        notebook = task.folder / f"{framework}.ipynb"
+        if task is TASK or not notebook.is_file():
+            continue
+        program, concepts = sections.notebook(notebook, task.kind), sections.concepts(task.folder)
+        codes = [section.code for section in program.sections]
+        made = set().union(*(entries._made(ast.parse(code)) for code in codes))
+        for section in program.sections:
+            shown = [sections.shown(section, one) for one in section.concepts if concepts[one].entry]
+            for name, line in entries.names(section.code, codes):
+                if "." in name or name not in shared | made:
+                    yield name, any(lines[line] for lines in shown)
+
+
+def test_names_in_other_tasks_lead_to_an_entry():
+    aliases = {entries.short(alias) for key, entry in ENTRIES.items() for alias in (key, *entry.aliases)}
+    found = Counter()
+    for framework, row in ROWS.items():
+        words = {word for answer in entries.answers(row.notebook, TASK).values() for word in WORD.findall(answer.code)}
+        words = {entries.short(word) for word in words} | aliases
+        for name, marked in uses(framework):
+            found[entries.short(name) in words or marked] += 1
+    share = found[True] / found.total()
+    assert found.total() > 2000 and share > ENOUGH, f"{share:.1%} of {found.total()} names"
+
+
+def test_every_answer_has_a_line_that_tells_it():
+    for framework, row in ROWS.items():
+        vocabulary = entries.vocabulary(row.notebook, TASK)
+        assert set(vocabulary.statements) == set(vocabulary.names) == set(entries.answers(row.notebook, TASK)), (
+            framework
+        )
+        assert vocabulary.ids, framework
+
+
+def test_coming_from_pytorch_is_a_choice_of_entries():
+    """The first text of each notebook leads to seven answers of its framework."""
+    headings = {entry.question.replace(" ", "-"): key for key, entry in ENTRIES.items()}
+    chosen = set()
+    for task in KNOWN.tasks.values():
+        for notebook in task.folder.glob("*.ipynb"):
+            intro, _ = cut(notebook, task.kind)
+            asked = re.findall(r"^\| \[[\w ]+\]\(\.\./dictionary/(\w+)\.ipynb#(\S+)\) \|", intro, re.MULTILINE)
+            if task is not TASK:
+                assert len(asked) == 7 and {framework for framework, _ in asked} == {notebook.stem}, notebook
+                chosen.add(tuple(headings[heading] for _, heading in asked))
+    assert len(chosen) == 1

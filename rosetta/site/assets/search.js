@@ -65,7 +65,7 @@ const rosettaSearch = window.rosettaSearch = {
       words: Object.values(entry.answers).map((answer) => answer.words).join(" "),
     }));
     const pages = content.pages.map((page, number) => ({ id: `page ${number}`, question: page.title, definition: page.about, page }));
-    for (const one of [...entries, ...pages]) documents.set(one.id, one);
+    for (const one of [...entries, ...pages]) documents.set(one.id, { ...one, told: new Set(parts(`${one.question}, ${one.aliases}`)) });
     index.addAll([...entries, ...pages]);
   },
 
@@ -74,7 +74,9 @@ const rosettaSearch = window.rosettaSearch = {
     const { chosen, typed, wanted } = read(text);
     const query = wanted.map((word) => word.replace(/[()[\]{}"'`]/g, "").replace(/^[._]+|[._]+$/g, "")).filter(Boolean).join(" ");
     if (!query) return chosen.length ? chosen.map(frameworkPage).filter(Boolean) : [];
-    let hits = index.search(query, { combineWith: "AND" });
+    const lasts = query.split(" ").filter((word) => word.includes(".")).map((word) => word.split(".").pop());
+    const boostDocument = (id) => (lasts.some((last) => documents.get(id).told.has(last)) ? 3 : 1);
+    let hits = index.search(query, { combineWith: "AND", boostDocument });
     if (!hits.length) hits = index.search(parts(query).join(" "), { combineWith: "AND" });
     hits = hits.filter((hit) => hit.score > NOISE * hits[0].score);
     return hits.slice(0, SHOWN).flatMap((hit) => results(documents.get(hit.id), chosen, typed)).slice(0, SHOWN);
