@@ -40,7 +40,7 @@ def framework(key: str, task: str | None = None) -> str:
 
 
 def record(of: Record, suffix: str = ".json") -> str:
-    """A file of a run: its record, or the executed notebook."""
+    """A file of a run: its record, or with ``.html`` the page of what its cells printed."""
     return records.path(of, Path("records"), suffix).as_posix()
 
 
@@ -52,7 +52,7 @@ def of_target(target: Row | Record | Executed | str | None) -> str | None:
         case Record():
             return record(target)
         case Executed(of):
-            return record(of, ".ipynb") if of.notebook.executed else framework(of.framework, of.task)
+            return record(of, ".html") if of.notebook.executed else framework(of.framework, of.task)
     return target
 
 

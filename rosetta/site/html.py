@@ -23,6 +23,7 @@ from rosetta.paths import checkout
 
 ON_SITE = "on the site: "  # what such a title begins with
 PLAIN_NAME = re.compile(r'<span class="n">(\w+)</span>')
+UNCOLOURED = re.compile(r'<span class="(?:n|p|w|nn|nb|bp|na|vm|py|err)">([^<]*)</span>')  # site.css has no colour for them
 LEXER, FORMATTER = PythonLexer(stripnl=False, ensurenl=False), HtmlFormatter(nowrap=True)
 COLOURS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")  # of a terminal
 LINE_AGAIN = re.compile(r"[^\n]*\r(?!\n)")  # what a progress bar wrote before it began its line again
@@ -68,19 +69,19 @@ def lines(code: str, constants: Collection[str] = (), definition: str = "") -> l
         return f'<a class="n" href="{escape(definition)}#{name}">{name}</a>' if name in constants else match[0]
 
     coloured = highlight(code, LEXER, FORMATTER).removesuffix("\n")
-    return [Markup(PLAIN_NAME.sub(linked, line)) for line in coloured.split("\n")]
+    return [Markup(UNCOLOURED.sub(r"\1", PLAIN_NAME.sub(linked, line))) for line in coloured.split("\n")]
 
 
 # ---- Executed notebooks
 
 
-def printed(file: Path, roles: Collection[str]) -> dict[str, list[tuple[str, str]]]:
-    """The cells of an executed notebook, by role: the source, and what it printed, errors too; pictures by their name."""
-    cells: dict[str, list[tuple[str, str]]] = {}
+def printed(file: Path) -> list[tuple[str, str, str]]:
+    """The code cells of an executed notebook: tag, source, and what it printed, errors too; pictures by their name."""
+    cells = []
     for cell in _read(file).cells:
-        for role in set(cell.metadata.get("tags", [])) & set(roles):
+        if cell.cell_type == "code":
             text = LINE_AGAIN.sub("", COLOURS.sub("", "".join(map(_text, cell.outputs)))).rstrip("\n")
-            cells.setdefault(role, []).append((cell.source, text))
+            cells.append(("".join(cell.metadata.get("tags", [])[:1]), cell.source, text))
     return cells
 
 

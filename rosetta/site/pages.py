@@ -219,7 +219,7 @@ def _write_outputs(pages: Pages, content: TaskContent, row: Row, page: str) -> b
     if record is None:
         return False
     about = f"{record.machine.name}, {record.preset}, {record.started:%Y-%m-%d}"
-    href = addresses.relative(addresses.record(record, ".ipynb"), page)
+    href = addresses.relative(addresses.record(record, ".html"), page)
     steps = _printed(pages, content, row.framework, record)
     script = _script("outputs", row.name, {"about": about, "page": href, "steps": steps})
     pages.save(f"outputs/{content.key}/{row.name}.js", script)
@@ -287,10 +287,12 @@ def write_entries(
 
 
 def write_record(pages: Pages, record: Record) -> None:
-    """The record as it is, and the executed notebook."""
+    """The record as it is, and a page of the executed notebook's code and what it printed."""
     pages.save(addresses.record(record), records.path(record, pages.folder).read_text(encoding="utf-8"))
     if record.notebook.executed:
-        pages.save(addresses.record(record, ".ipynb"), Executed(record).file(pages.folder).read_text(encoding="utf-8"))
+        cells = html.printed(Executed(record).file(pages.folder))
+        title = f"{record.title} on {record.machine.name}"
+        pages.write(addresses.record(record, ".html"), "executed.html", title, record=record, cells=cells)
 
 
 # ---- Frameworks
@@ -324,12 +326,12 @@ def _printed(pages: Pages, content: TaskContent, key: str, record: Record | None
     """By role what each cell of a program printed in the executed copy of this record, and whether its code is today's."""
     if record is None or content.asked:
         return {}
-    sections, printed = content.programs[key].sections, {}
-    for role, cells in html.printed(Executed(record).file(pages.folder), content.task.kind.names).items():
-        codes = [section.code for section in sections if section.role == role]
-        if codes:
-            printed[role] = [{"text": text, "same": source == code} for (source, text), code in zip(cells, codes)]
-    return printed
+    codes = {section.role: section.code for section in content.programs[key].sections}
+    return {
+        tag: [{"text": text, "same": source == codes[tag]}]
+        for tag, source, text in html.printed(Executed(record).file(pages.folder))
+        if tag in codes
+    }
 
 
 # ---- What the whole site has once: home, search, pairs
@@ -356,7 +358,7 @@ def write_pairs(pages: Pages, content: TaskContent, others: list[TaskContent], c
         bites = [
             (framework, key, entry.question, answer.words)
             for key, entry in asked.items()
-            for framework in (known, shown)
+            for framework in (known if shown == content.asked.compared_to else shown,)
             if (answer := content.answers[framework].get(key)) and answer.differs in BITES
         ]
         one, other = content.frameworks[known], content.frameworks[shown]
@@ -371,6 +373,7 @@ def write_pairs(pages: Pages, content: TaskContent, others: list[TaskContent], c
             frameworks=content.frameworks,
             groups=[(group, [row for row in rows if asked[row[0]].group == group]) for group in content.asked.groups],
             bites=bites,
+            compared_to=content.asked.compared_to,
             programs=[one for one in others if {known, shown} <= one.frameworks.keys()],
             folder=content.task.folder,
         )

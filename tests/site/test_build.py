@@ -125,7 +125,7 @@ def test_files_and_what_each_page_says(small):
     expected |= {f"{folder}/{STANDIN}/{name}" for folder, names in folders.items() for name in names.split()}
     expected |= {"frameworks/good.html", "frameworks/other.html"}
     for preset, shown in (("quick", "quick"), ("smoke-synthetic", "smoke-synthetic-data")):
-        expected |= {f"records/here/{STANDIN}/{preset}/good.{suffix}" for suffix in ("ipynb", "json")}
+        expected |= {f"records/here/{STANDIN}/{preset}/good.{suffix}" for suffix in ("html", "json")}
         expected.add(f"pictures/{STANDIN}-here-{shown}-epochs.svg")
     files = {file.relative_to(small).as_posix() for file in small.rglob("*") if file.is_file()}
     assert {file for file in files if not file.startswith("assets/")} == expected
@@ -260,7 +260,7 @@ def outputs() -> list[nbformat.NotebookNode]:
 def test_script_in_an_output_is_text(tmp_path):
     cell = nbformat.v4.new_code_cell("1", metadata={"tags": ["train"]}, outputs=outputs())
     nbformat.write(nbformat.v4.new_notebook(cells=[cell]), tmp_path / "x.ipynb")
-    ((_, text),) = html.printed(tmp_path / "x.ipynb", ["train"])["train"]
+    ((_, _, text),) = html.printed(tmp_path / "x.ipynb")
     assert text.count(EVIL) > 2, "pages escape it, as the next test sees"
     return "the script as text, on a page where nothing runs", "the executed notebook, as it was"
 
@@ -304,7 +304,8 @@ def test_what_the_steps_of_a_notebook_printed(tmp_path):
         nbformat.v4.new_output("error", ename="E", evalue="e", traceback=["\x1b[31mTraceback", "E: e"]),
     ]
     nbformat.write(nbformat.v4.new_notebook(cells=[made, nbformat.v4.new_code_cell("y")]), tmp_path / "x.ipynb")
-    assert html.printed(tmp_path / "x.ipynb", ["train"]) == {"train": [("x", "100 %\na picture\nTraceback\nE: e")]}
+    told = "100 %\na picture\nTraceback\nE: e"
+    assert html.printed(tmp_path / "x.ipynb") == [("train", "x", told), ("", "y", "")]
 
 
 def test_constants_are_linked_and_nothing_else():

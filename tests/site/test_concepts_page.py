@@ -44,7 +44,7 @@ def test_header_stays_in_sight(window, site, screenshot, width, height, fragment
     reader = window(site, width=width, height=height)
     page = reader.open(f"{PAGE}#{fragment}/save-load")
     page.wait_for_timeout(100)
-    row, heading = page.locator("tr#saving"), page.locator("thead th[data-framework=pytorch]")
+    row, heading = page.locator("tr#save-load"), page.locator("thead th[data-framework=pytorch]")
     assert page.locator("body").evaluate("() => scrollY") > 0
     top = heading.bounding_box()["y"]
     assert 0 <= top < height / 2 and top < row.bounding_box()["y"] < height
