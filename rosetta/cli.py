@@ -429,12 +429,14 @@ def report(out: Path | None, draw: bool) -> None:
 @shown
 @option("--repository", "The checkout's home on the web, for links to it; git's origin when not given.", "URL")
 @option("--branch", "GitHub's branch that the site is published from: notebooks of it open in Colab.", "NAME")
-def site(to: Path, out: Path | None, repository: str | None, branch: str | None) -> None:
+@option("--address", "Where the site is published: pages name their own address, and a site map lists them.", "URL")
+def site(to: Path, out: Path | None, repository: str | None, branch: str | None, address: str | None) -> None:
     """Write the site, static pages to read frameworks side by side."""
     with needs_extra("site"):
         from rosetta.site import build
     started = time.perf_counter()
-    first = build.write(to.absolute(), shown_folder(out), repository, branch)
+    address = address and address.rstrip("/") + "/"
+    first = build.write(to.absolute(), shown_folder(out), repository, branch, address)
     print(f"{portable(str(first))}, in {time.perf_counter() - started:.1f} s")
 
 

@@ -10,6 +10,7 @@ from rosetta.records import Record
 from rosetta.report.tables import Executed
 
 INDEX, OVERVIEW, PROOF, ABOUT = "index.html", "results.html", "docs/same-network.html", "about.html"
+CHOICE = "choose.html"
 OF_TASKS = ("compare", "concepts", "network", "results", "conformance")  # folders that hold a page a task
 
 

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from html import escape
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -25,21 +26,25 @@ from rosetta.verify import conformance
 
 ASSETS = Path(__file__).resolve().parent / "assets"
 EXAMPLES = 2  # frameworks on the first page beside those that a comparison begins with: the last ones of the catalog
+SITEMAP = "http://www.sitemaps.org/schemas/sitemap/0.9"
 MARK = ".rosetta-site"  # in a folder that holds a site, so that no other folder is ever emptied
 
 
-def write(out: Path, folder: Path, repository: str | None, branch: str | None = None) -> Path:
+def write(
+    out: Path, folder: Path, repository: str | None, branch: str | None = None, address: str | None = None
+) -> Path:
     """Write the site of the records below ``folder``; an earlier one at ``out`` is replaced once the new one is whole.
 
     repository: its address on the web, or None for that of the checkout's ``origin``. branch: the one that the site is
-    published from, if it is one of GitHub. Returns the path of the first page.
+    published from, if it is one of GitHub. address: of the site itself on the web: pages name theirs, and a map lists them.
+    Returns the path of the first page.
     """
     catalog = catalogs.load()
     every = [_with_its_files(file, record) for file, record in records.read_all(folder)]
     contents = [TaskContent(catalog, key, every, badges(catalog, key, folder)) for key in catalog.tasks]
     with _replaced(out) as new:
         repository = repository or pages.home(_git("remote", "get-url", "origin"))
-        site = Pages(new, folder, repository, _git("rev-parse", "--short", "HEAD"), branch)
+        site = Pages(new, folder, repository, _git("rev-parse", "--short", "HEAD"), branch, address)
         site.questions = {
             (one.task.folder, asked.question.replace(" ", "-")): key
             for one in contents
@@ -73,6 +78,7 @@ def write(out: Path, folder: Path, repository: str | None, branch: str | None = 
                 site, key, sorted(of_it, key=lambda content: not content.asked)
             )  # its words come first
         pages.write_results(site, contents)
+        pages.write_choice(site, contents, frameworks)
         written = [*sorted(checkout.docs.glob("*.md")), checkout.environments / "README.md"]
         measured = {
             checkout.results / module.PAGE: module.text(catalog, every, folder) for module in (tables, protocols)
@@ -87,7 +93,24 @@ def write(out: Path, folder: Path, repository: str | None, branch: str | None = 
         shown = [*dict.fromkeys([*catalog.compared, *list(frameworks)[-EXAMPLES:]])]
         site.write(addresses.INDEX, "index.html", pages.NAME, "Home", contents=contents, shown=shown, **shared)
         site.write(addresses.ABOUT, "about.html", "About", "About", documents=documents, **shared)
+        if address:
+            _write_map(site, address)
     return out / addresses.INDEX
+
+
+def _write_map(site: Pages, address: str) -> None:
+    """What a host and search engines ask for: the list of all pages, and the page for an address that leads nowhere."""
+    pages_ = sorted(file.relative_to(site.out).as_posix() for file in site.out.rglob("*.html"))
+    listed = "".join(f"<url><loc>{escape(address + href)}</loc></url>\n" for href in pages_)
+    site.save("sitemap.xml", f'<?xml version="1.0"?>\n<urlset xmlns="{SITEMAP}">\n{listed}</urlset>\n')
+    preview = checkout.docs / "pictures" / "compare.png"
+    if preview.is_file():
+        shutil.copy(preview, site.out / "assets" / "preview.png")
+    site.save("robots.txt", f"Sitemap: {address}sitemap.xml\n")
+    gone = f'<p>Nothing is at this address. <a href="{escape(address)}">Search here</a>.</p>'
+    site.save(
+        "404.html", f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{pages.NAME}</title>{gone}</html>\n'
+    )
 
 
 def _with_its_files(file: Path, record: Record) -> Record:

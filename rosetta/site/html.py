@@ -23,7 +23,9 @@ from rosetta.paths import checkout
 
 ON_SITE = "on the site: "  # what such a title begins with
 PLAIN_NAME = re.compile(r'<span class="n">(\w+)</span>')
-UNCOLOURED = re.compile(r'<span class="(?:n|p|w|nn|nb|bp|na|vm|py|err)">([^<]*)</span>')  # site.css has no colour for them
+UNCOLOURED = re.compile(
+    r'<span class="(?:n|p|w|nn|nb|bp|na|vm|py|err)">([^<]*)</span>'
+)  # site.css has no colour for them
 LEXER, FORMATTER = PythonLexer(stripnl=False, ensurenl=False), HtmlFormatter(nowrap=True)
 COLOURS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")  # of a terminal
 LINE_AGAIN = re.compile(r"[^\n]*\r(?!\n)")  # what a progress bar wrote before it began its line again

@@ -16,7 +16,7 @@ from markupsafe import Markup
 
 from rosetta import entries, records, sections
 from rosetta.catalog import Catalog, Framework, Row
-from rosetta.figures import Cell
+from rosetta.figures import Cell, Heading, Table
 from rosetta.paths import checkout
 from rosetta.records import Record
 from rosetta.report import charts, tables
@@ -44,6 +44,13 @@ FIRST_CELL = Path(__file__).resolve().parent / "templates" / "first_cell.txt"
 HOSTED = (3, 11)  # the Python from which on hosted notebooks such as Colab run an environment's pins
 COLUMNS = 2  # that a comparison begins with
 BITES = ("Other default", "Other meaning", "Shortest way")  # answers that a reader of another framework gets wrong
+# How answers differ, as they are counted; the last: there is none
+HOW = (
+    ("the same or another name", ("Same", "Other name")),
+    ("another default or meaning", ("Other default", "Other meaning")),
+    ("the shortest way", ("Shortest way",)),
+    ("none", ()),
+)
 LINKED = re.compile(r"\[([^\]]*)\]\([^)]*\)")  # of Markdown, the words of a link
 
 
@@ -98,11 +105,20 @@ class Pages:
 
     repository: address of its home on the web, for links to files that are no page.
     branch: of the repository, the one that the site is published from; ``colab`` is what opens a notebook of it, or None.
+    address: where the site is published, with a slash at its end; None where that is not known.
     All templates have ``site``, ``to`` (the addresses, from the root of the site), ``lines`` (of Python, as HTML) and
     ``tables`` (of results).
     """
 
-    def __init__(self, out: Path, folder: Path, repository: str | None, commit: str | None, branch: str | None = None):
+    def __init__(
+        self,
+        out: Path,
+        folder: Path,
+        repository: str | None,
+        commit: str | None,
+        branch: str | None = None,
+        address: str | None = None,
+    ):
         self.out, self.folder, self.repository, self.commit = out, folder, repository, commit
         self.questions: dict[
             tuple[Path, str], str
@@ -121,6 +137,7 @@ class Pages:
             "navigation": NAVIGATION,
             "repository": repository,
             "commit": commit,
+            "address": address,
             "root": checkout.root,
         }
         self._templates.globals |= {"site": site, "to": addresses, "lines": html.lines, "tables": tables}
@@ -143,7 +160,7 @@ class Pages:
             page = addresses.of_target(target)
             return page and addresses.relative(page, href)
 
-        context |= {"root": "../" * href.count("/"), "title": title, "here": here}
+        context |= {"root": "../" * href.count("/"), "title": title, "here": here, "href": href}
         context |= {"content": content, "task": content and content.task}
         context |= {"address": address, "markup": partial(self.markup, href=href)}
         self.save(href, self._templates.get_template(template).render(context))
@@ -209,7 +226,9 @@ def write_compare(pages: Pages, content: TaskContent) -> None:
             }
             steps.setdefault(section.role, []).append(part)
         pages.save(f"code/{content.key}/{program.key}.js", _script("program", program.key, steps))
-    known = {"rows": columns, "concepts": {key: concept.title for key, concept in content.concepts.items()}}
+    shown = content.concepts.items()
+    known = {"rows": columns, "concepts": {key: concept.title for key, concept in shown}}
+    known["entries"] = {key: addresses.relative(addresses.entry(key), page) for key, concept in shown if concept.entry}
     pages.write_of_task("compare", content, known=known)
 
 
@@ -334,7 +353,68 @@ def _printed(pages: Pages, content: TaskContent, key: str, record: Record | None
     }
 
 
-# ---- What the whole site has once: home, search, pairs
+# ---- What the whole site has once: the choice of a framework, pairs, search
+
+
+def write_choice(pages: Pages, contents: list[TaskContent], frameworks: dict[str, Framework]) -> None:
+    """What speaks for a framework, each figure counted or measured here, a row a framework."""
+    machine, imports = _imports([content for content in contents if content.task.kind.trains])
+    programs = [content for content in contents if not content.asked]
+    asked = [content for content in contents if content.asked]
+    headings = [Heading("framework"), Heading("first release"), Heading("last release"), Heading("Python")]
+    headings += [Heading(f"{what}, GB", "less") for what in ("download", "disk")] + [Heading("newest CUDA")]
+    headings += [Heading("import, s", "less")]
+    headings += [
+        Heading(f"{content.task.title}: {what}", "less") for content in programs for what in ("lines", "API names")
+    ]
+    headings += [Heading(f"answers: {how}") for _ in asked for how, _ in HOW] + [Heading("rows proven")]
+    rows = []
+    for key, framework in frameworks.items():
+        environment = environments.load(framework.environment)
+        recipe, record = environment.recipe, imports.get(key)
+        cuda = next((build.cuda for build in recipe.builds.values() if build.codes(framework.imports)), "")
+        cells = [Cell(framework.title, to=addresses.framework(key), framework=key)]
+        cells += [_count(framework.released), _count(framework.retired), Cell(recipe.python)]
+        cells += [Cell(f"{size:.2g}", size) for size in (recipe.download_gb, recipe.disk_gb)] + [Cell(cuda)]
+        cells += [Cell(f"{record.metrics.setup_s:.1f}", record.metrics.setup_s, record) if record else Cell("")]
+        for content in programs:
+            program = content.programs.get(key)
+            sections_ = program.sections if program else []
+            codes = [section.code for section in sections_]
+            lines = sum(bool(line.strip()) for code in codes for line in code.splitlines())
+            used = {name for code in codes for name, _ in entries.names(code, codes)}
+            to = addresses.framework(key, content.key)
+            cells += [Cell(str(number or ""), number or None, to if number else None) for number in (lines, len(used))]
+        for content in asked:
+            given = [answer.differs or "Same" for answer in content.answers.get(key, {}).values()]
+            counted = [sum(one in hows for one in given) for _, hows in HOW[:-1]]
+            cells += [*map(_count, counted), _count(len(content.asked.entries) - len(given))]
+        badges = [
+            badge
+            for content in contents
+            for row in content.of_framework(key)
+            if (badge := content.badges.get(row.name))
+        ]
+        proven = sum(badge.badge == "good" for badge in badges)
+        cells.append(Cell(f"{proven} of {len(badges)}", proven))
+        rows.append(cells)
+    pages.write(
+        addresses.CHOICE, "choice.html", "Choose a framework", of=Table(headings, rows, "Frameworks"), machine=machine
+    )
+
+
+def _count(number: int | None) -> Cell:
+    return Cell("" if number is None else str(number), number)
+
+
+def _imports(contents: list[TaskContent]) -> tuple[str, dict[str, Record]]:
+    """The machine without a GPU that has run most frameworks, and of each its newest run there that noted the time of its setup."""
+    found: dict[str, dict[str, Record]] = {}
+    for content in contents:
+        for record in sorted(content.results.records, key=lambda one: one.started):
+            if record.status == "ok" and not record.machine.gpus and record.metrics.setup_s is not None:
+                found.setdefault(record.machine.name, {})[record.framework] = record
+    return max(found.items(), key=lambda one: len(one[1]), default=("", {}))
 
 
 def pairs(frameworks: dict[str, Framework], compared_to: str | None) -> list[tuple[str, str]]:

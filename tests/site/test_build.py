@@ -110,6 +110,7 @@ def test_files_and_what_each_page_says(small):
         ".rosetta-site",
         "index.html",
         "about.html",
+        "choose.html",
         "results.html",
         "results/benchmarks.html",
         "results/speed.html",
@@ -447,3 +448,40 @@ def test_page_offers_the_copy_and_colab_where_the_site_is_published(tmp_path):
         assert link in published
     assert "someone/stone" in cells((tmp_path / copy).read_text())[0]
     assert "Colab" not in page("pytorch", None) and "Colab" not in page(OLD.framework, "gh-pages")
+
+
+def test_a_published_site_names_its_addresses(small, inside, made):
+    assert not (small / "sitemap.xml").exists() and "canonical" not in (small / "index.html").read_text()
+    site = made("--address", "https://example.org/stone")
+    listed = re.findall(r"<loc>(.*?)</loc>", (site / "sitemap.xml").read_text())
+    pages = {file.relative_to(site).as_posix() for file in site.rglob("*.html")} - {"404.html"}
+    assert set(listed) == {f"https://example.org/stone/{href}" for href in pages}
+    for href in pages:
+        assert f'<link rel="canonical" href="https://example.org/stone/{href}">' in (site / href).read_text(), href
+    assert 'href="https://example.org/stone/"' in (site / "404.html").read_text()
+
+
+def test_what_speaks_for_a_framework_is_counted(site_of_choice):
+    """Lines, names and answers, by hand."""
+    row = site_of_choice["PyTorch"]
+    assert row["CIFAR-10 CNN: lines"] == sum(
+        bool(line.strip())
+        for cell in nbformat.read(checkout.notebooks / TASK / "pytorch.ipynb", as_version=4).cells
+        if cell.cell_type == "code"
+        for line in cell.source.splitlines()
+    )
+    assert row["answers: the same or another name"] == 82 and row["answers: none"] == 0
+    lasagne = site_of_choice["Lasagne (Theano)"]
+    assert sum(value for name, value in lasagne.items() if name.startswith("answers")) == 82
+
+
+@pytest.fixture
+def site_of_choice(site) -> dict[str, dict[str, float]]:
+    """By framework and heading the figures of the page."""
+    text = (site / addresses.CHOICE).read_text()
+    headings = re.findall(r"<th scope=\"col\"[^>]*>(.*?)</th>", text)[1:]
+    rows = {}
+    for title, cells in re.findall(r'<th scope="row">\s*<a [^>]*>(.*?)</a></th>(.*?)</tr>', text, re.DOTALL):
+        values = re.findall(r'<td(?: class="figure" data-value="([^"]*)")?>', cells)
+        rows[title] = {name: float(value) for name, value in zip(headings, values) if value}
+    return rows

@@ -68,18 +68,18 @@ def compare(reader, window, site):
 # ---- Columns
 
 
-def test_opened_at_the_model_of_two_frameworks(reader, screenshot):
+def test_opened_at_its_top_with_two_frameworks(reader, screenshot):
     page = reader.open(PAGE)
     assert shown(page) == ["PyTorch", "Flax"]
-    assert page.evaluate("location.hash") == "#pytorch+flax/model"
-    assert 0 <= below_bar(page, "#model h2") < 40
+    assert page.evaluate("location.hash") == "#pytorch+flax/parameters"
+    assert page.evaluate("scrollY") == 0
     offered = page.locator("#heads select").first.locator("option").evaluate_all("all => all.map(one => one.value)")
     assert offered == [row.name for row in CATALOG.rows(TASK)] + ["reference"], "in the catalog's order"
     screenshot(page)
 
 
 def test_two_to_four_frameworks_are_chosen(compare, screenshot):
-    page = compare()
+    page = compare("#pytorch+flax/model")
     page.get_by_role("button", name="Add a framework").click()
     page.wait_for_function("location.hash.endsWith('compiled%5D/model')")
     page.get_by_label("Column 3").select_option("reference")
@@ -287,14 +287,18 @@ def test_choice_is_remembered_and_named_in_the_title(compare, reader):
     ("address", "canonical", "said"),
     [
         ("#PyTorch+FLAX/Train", "#pytorch+flax/train", ""),
-        ("#flax", "#flax/model", ""),
+        ("#flax", "#flax/parameters", ""),
         ("#/train", "#pytorch+flax/train", ""),
-        ("#keras+pytorch+pytorch", "#keras%5Btensorflow%5D+pytorch/model", ""),
-        ("#main", "#pytorch+flax/model", "This task has no framework “main”."),
-        ("#nobody+%3Cscript%3E/nowhere", "#pytorch+flax/model", "no step or concept “nowhere”"),
+        ("#keras+pytorch+pytorch", "#keras%5Btensorflow%5D+pytorch/parameters", ""),
+        ("#main", "#pytorch+flax/parameters", "This task has no framework “main”."),
+        ("#nobody+%3Cscript%3E/nowhere", "#pytorch+flax/parameters", "no step or concept “nowhere”"),
         ("#flax+nobody/train", "#flax/train", "This task has no framework “nobody”."),
-        ("#%E0%A4%A", "#pytorch+flax/model", "The address cannot be read."),
-        ("#flax+pytorch+cntk+mlx+caffe2", "#flax+pytorch+cntk+mlx/model", "Caffe2 is left out: there are at most 4"),
+        ("#%E0%A4%A", "#pytorch+flax/parameters", "The address cannot be read."),
+        (
+            "#flax+pytorch+cntk+mlx+caffe2",
+            "#flax+pytorch+cntk+mlx/parameters",
+            "Caffe2 is left out: there are at most 4",
+        ),
     ],
 )
 def test_addresses_are_forgiving_and_say_what_is_unknown(compare, address, canonical, said):
@@ -325,11 +329,22 @@ def test_concept_in_the_address_marks_its_lines(compare, screenshot):
     assert "        self.drop3 = nnx.Dropout(DROPOUT_FC, rngs=rngs)" in marked
     assert page.locator("#model .shows").first.bounding_box()["y"] < 900
     assert "lines are marked" in page.locator("#status").inner_text()
+    assert page.locator("#status a").get_attribute("href") == "../c/dropout.html"
     screenshot(page)
 
 
+def test_pointing_at_a_line_lights_its_counterparts(compare):
+    page = compare("#pytorch+flax/train")
+    page.locator("#train .line", has_text="loss.backward()").first.hover()
+    lit = page.locator(".lit").all_text_contents()
+    assert any("loss.backward()" in line for line in lit)
+    assert any("nnx.value_and_grad(loss_fn)" in line for line in lit), lit
+    page.locator("h1").hover()
+    assert page.locator(".lit").count() == 0
+
+
 def test_step_in_view_is_marked_and_clicking_it_scrolls_again(compare):
-    page = compare()
+    page = compare("#pytorch+flax/model")
     current = page.locator(".steps a[aria-current]")
     page.mouse.wheel(0, 500)
     page.wait_for_timeout(200)

@@ -39,11 +39,8 @@ function code(lines, label) {
   box.setAttribute("role", "region");
   box.setAttribute("aria-label", label);
   for (const html of lines) {
-    const line = make("span", { className: "line", innerHTML: html });
+    const line = make("span", { className: "line", innerHTML: html.replace(/[([]/g, "$&<wbr>") });   // where it had better break
     if (!line.textContent.trimStart().startsWith("#")) line.classList.add("tailed");
-    for (const mark of line.querySelectorAll(".p")) {                   // where a line had better break
-      if (/[([]$/.test(mark.textContent)) mark.after(make("wbr", {}));
-    }
     line.style.setProperty("--indent", Math.min(line.textContent.search(/\S|$/), 12));
     box.append(line);
   }

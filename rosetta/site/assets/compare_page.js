@@ -34,7 +34,7 @@ async function show() {
   const asked = readAddress(location.hash, known);
   const earlier = readAddress("#" + (stored.get(REMEMBERED) || ""), known).names;
   const names = [asked.names, earlier, page.dataset.first.split("+")].find((some) => some.length);
-  const next = { names, place: asked.place || page.dataset.step, presenting: asked.presenting };
+  const next = { names, place: asked.place || sections[0].id, presenting: asked.presenting };
   history.replaceState(null, "", writeAddress(names, next.place, next.presenting));
   const address = location.hash;
   try {
@@ -51,7 +51,14 @@ async function show() {
   document.title = `${names.map((name) => rows.get(name).title).join(", ")}: ${placeTitle()} · ${TITLE}`;
   mark(asked.troubles);
   present();
-  go();
+  if (asked.place || next.presenting) go();
+  else goUp();
+}
+
+function goUp() {
+  measure();
+  scrollTo(0, 0);
+  showStep();
 }
 
 function placeTitle() {
@@ -106,7 +113,29 @@ function mark(troubles) {
   const lacking = now.names.filter((name) => page.classList.contains("outputs") && !rows.get(name).executed);
   if (lacking.length) said.push(`There is no executed copy of ${lacking.map((name) => rows.get(name).title).join(", ")}.`);
   message.textContent = said.join(" ");
+  if (concept && known.entries[concept]) message.append(" ", make("a", { href: known.entries[concept], textContent: "In every framework" }));
 }
+
+// ---- Pointing at a line lights its counterparts: the lines of all columns that show the same
+
+let lit = null;                                                          // the concept that is
+
+function light(concept) {
+  if (concept === lit) return;
+  lit = concept;
+  for (const section of sections) paint(section, "lit", concept ? showing(now.names.map((name) => column(name, section.id)), concept) : []);
+}
+
+document.querySelector("main").addEventListener("mouseover", (event) => {
+  const line = event.target.closest(".columns .line");
+  const section = line && line.closest("section");
+  if (!section) { light(null); return; }
+  const article = line.closest("article");
+  const part = Array.from(article.querySelectorAll(".code")).indexOf(line.parentElement);
+  const shown = column(now.names[articles(section).indexOf(article)], section.id).sections[part].concepts;
+  const number = Array.from(line.parentElement.children).indexOf(line);
+  light(Object.keys(shown).find((concept) => shown[concept].includes(number)) || null);
+});
 
 // Marks these lines of a step and no others; returns how many. lines: for each column a list of [section, line]
 function paint(section, mark, lines) {
@@ -127,7 +156,7 @@ function go() {
   measure();
   const line = known.steps.includes(now.place) ? null : page.querySelector(".shows");
   if (line) line.scrollIntoView({ block: "center" });
-  else document.getElementById(known.steps.includes(now.place) ? now.place : page.dataset.step).scrollIntoView();
+  else document.getElementById(known.steps.includes(now.place) ? now.place : sections[0].id).scrollIntoView();
   showStep();
 }
 
