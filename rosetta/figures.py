@@ -111,6 +111,7 @@ class Cell:
 class Heading:
     text: str
     better: str | None = None  # "less" or "more", where figures are better that way
+    column: str = ""  # the machine and the preset of its figures, where the reader chooses one of several
 
 
 @dataclass(frozen=True)

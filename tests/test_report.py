@@ -179,7 +179,7 @@ def test_rows_that_cannot_exist_and_flavours_are_shown():
     absent = first.model_copy(update={"facts": RowFacts(absent="it has no such layer")})
     bound = second.model_copy(update={"facts": RowFacts(flavour="reset_after")})
     results = of(absent, bound)
-    table = tables.overview(results, badges={})
+    table = tables.choice(results, badges={})
     assert [[cell.text for cell in row] for row in table.rows] == [
         [first.title, "absent"],
         [f"{second.title} (reset_after)", "not verified"],

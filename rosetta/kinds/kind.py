@@ -168,6 +168,9 @@ class Kind(ABC):
     metrics: ClassVar[type[Metrics]]
     timed: ClassVar[dict[str, str]]  # role -> the metric that the seconds of its cell add up to
     main: ClassVar[tuple[Quantity, ...]]  # of the overview
+    beside: ClassVar[
+        tuple[Quantity, ...]
+    ] = ()  # of the details those that the main ones are read with: the order may reverse
     details: ClassVar[tuple[Quantity, ...]]  # behind the main ones
     charts: ClassVar[tuple[Dots | Curves, ...]] = ()
     figures: ClassVar[str] = ""  # what the figures mean, Markdown

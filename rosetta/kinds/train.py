@@ -43,6 +43,10 @@ class TrainMetrics(Metrics):
     examples_per_j: Number | None = None  # training examples in the epochs after the first, a joule of the GPU
 
 
+BESIDE = (
+    Quantity("first epoch", lambda m: m.first_epoch_s, SECONDS),
+    Quantity("steady", lambda m: m.steady_epoch_s, SECONDS, better="less", spread=True, every=lambda m: m.epoch_s[1:]),
+)
 ACCURACY = Quantity(
     "accuracy", lambda m: m.accuracy, PERCENT, better="more", spread=True, timed=False, share_of="N_TEST"
 )
@@ -68,6 +72,7 @@ class Train(Kind):
     trains, turns = True, "epochs"
     phases = "forward", "backward", "step"
     free = frozenset({"SEED", "TARGET_ACCURACY"})
+    beside = BESIDE
     main = (ACCURACY, Quantity("train", lambda m: m.train_s, SECONDS, better="less", spread=True))
     details = (
         Quantity(
@@ -78,10 +83,7 @@ class Train(Kind):
             always=False,
             tried=lambda m: bool(m.epoch_accuracy),
         ),
-        Quantity("first epoch", lambda m: m.first_epoch_s, SECONDS),
-        Quantity(
-            "steady", lambda m: m.steady_epoch_s, SECONDS, better="less", spread=True, every=lambda m: m.epoch_s[1:]
-        ),
+        *BESIDE,
         Quantity("examples/s", lambda m: m.examples_per_s, WHOLE),
         DATA,
         BUILD,

@@ -28,32 +28,58 @@ class Executed:
         return records.path(self.record, results).with_name(name) if name else None
 
 
-def overview(results: TaskResults, badges: dict[str, Cell] | None = None, columns: list[Column] | None = None) -> Table:
-    """The main figures of all rows, with what was published.
-
-    badges: by row name, how far each is proven. columns: instead of those of presets.
-    """
+def overview(results: TaskResults, columns: list[Column] | None = None) -> Table:
+    """The main figures of all rows, with what was published. columns: instead of those of presets."""
     kind, columns = results.task.kind, results.presets if columns is None else columns
-    headings = _headings("framework", *(["conformance"] if badges is not None else []))
+    headings = _headings("framework")
     for column in columns:
         first, *others = kind.main
         headings += [Heading(f"{column.title}: {first.heading}", first.better), *_headings(*others)]
     reference = [(source, name) for source in results.published for name in source.columns]
-    better = kind.clocked and kind.clocked.better
-    headings += [Heading(f"{name} ({source.year})", better) for source, name in reference]
+    headings += [Heading(f"{name} ({source.year})") for source, name in reference]
     rows = []
     for row in results.rows:
-        cells = [_head(row, to=row)]
-        if badges is not None:
-            cells.append(badges.get(row.name, Cell("absent" if row.facts.absent else "not verified")))
-        for column in columns:
-            cells += [_figure(quantity, column.of(row), results.task) for quantity in kind.main]
-        for source, key in reference:
-            value = source.columns[key].get(row.name)
-            text = kind.clocked.unit.one(value) if kind.clocked else str(value or "")
-            cells.append(Cell(text, value, source.url if text else None))
-        rows.append(cells)
+        figures = [_figure(quantity, column.of(row), results.task) for column in columns for quantity in kind.main]
+        rows.append([_head(row, to=row), *figures, *_published(results, row)])
     return Table(headings, rows, f"{results.task.title}: main figures")
+
+
+def choice(results: TaskResults, badges: dict[str, Cell]) -> Table:
+    """The main figures of all rows and what is read beside them, of each column: the reader chooses one. badges: by row name, how
+    far each is proven.
+
+    Shares and published figures are not compared, so they say no way that is better. An empty place has its reason.
+    """
+    quantities = results.task.kind.main + results.task.kind.beside
+    headings = _headings("framework", "conformance")
+    for column in results.presets:
+        headings += [Heading(one.heading, None if one.share_of else one.better, column.title) for one in quantities]
+    headings += [Heading(f"{name} ({source.year})") for source in results.published for name in source.columns]
+    rows = []
+    for row in results.rows:
+        cells = [_head(row, to=row), badges.get(row.name, Cell("absent" if row.facts.absent else "not verified"))]
+        for column in results.presets:
+            runs = column.of(row)
+            cells += [_figure(one, runs, results.task) if runs else Cell(_reason(row, column)) for one in quantities]
+        rows.append([*cells, *_published(results, row)])
+    return Table(headings, rows, f"{results.task.title}: main figures")
+
+
+def _reason(row: Row, column: Column) -> str:
+    """Why a row has no figure in a column."""
+    if row.facts.absent:
+        return "cannot exist"
+    return "needs a GPU" if row.facts.gpu_only and not column.machine.gpus else "not run"
+
+
+def _published(results: TaskResults, row: Row) -> list[Cell]:
+    clocked, cells = results.task.kind.clocked, []
+    for source in results.published:
+        for figures in source.columns.values():
+            value = figures.get(row.name)
+            text = clocked.unit.one(value) if clocked else str(value or "")
+            cells.append(Cell(text, value, source.url if text else None))
+    return cells
 
 
 def headline(results: TaskResults) -> list[str]:

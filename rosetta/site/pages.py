@@ -581,8 +581,15 @@ def write_results(pages: Pages, contents: list[TaskContent]) -> None:
 def _of_rows(contents: list[TaskContent]) -> dict[str, Any]:
     """What both sorts of page show: main tables, frameworks to choose from, a title of a row as an example of a search."""
     frameworks = {key: one.title for content in contents for key, one in content.frameworks.items()}
-    titles = [row.title for content in contents for row in content.rows]
-    return {"contents": contents, "frameworks": frameworks, "example": titles[-1] if titles else ""}
+    titles = list(dict.fromkeys(row.title for content in contents for row in content.rows))
+    machines = list(dict.fromkeys(column.title for content in contents for column in content.results.presets))
+    return {
+        "contents": contents,
+        "frameworks": frameworks,
+        "example": titles[-1] if titles else "",
+        "titles": titles,
+        "machines": machines,
+    }
 
 
 # ---- A notebook that runs outside a checkout: before all others it has one cell that fetches what the notebook imports

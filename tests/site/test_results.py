@@ -145,18 +145,32 @@ def test_frameworks_are_chosen_by_boxes(reader):
 def test_factor_to_the_best_of_the_rows_shown(reader, screenshot):
     page = reader.open(f"results/{TASK}.html#frameworks=pytorch+flax")
     figures, seconds, accuracies = texts(page, 3), values(page, 3), values(page, 2)
-    page.get_by_role("radio", name="Factor to the best").check()
+    page.get_by_role("radio", name="Factor").check()
     assert page.url.endswith("#frameworks=pytorch+flax&show=factor")
     best = min(filter(None, seconds))
-    assert texts(page, 3) == ["" if one is None else f"{one / best:.2f}" for one in seconds]
-    best = max(filter(None, accuracies))
-    assert texts(page, 2) == ["" if one is None else f"{best / one:.2f}" for one in accuracies]
+    assert texts(page, 3) == ["not run" if one is None else f"{one / best:.2f}" for one in seconds]
+    assert values(page, 2) == accuracies and all("%" in one for one in texts(page, 2) if one[0].isdigit()), "no race"
     colours = cells(page, 3).evaluate_all("cells => cells.map(cell => getComputedStyle(cell).backgroundColor)")
-    by_factor = {float(factor): colour for factor, colour in zip(texts(page, 3), colours) if factor}
+    by_factor = {float(factor): colour for factor, colour in zip(texts(page, 3), colours) if factor[0].isdigit()}
     assert by_factor[min(by_factor)] != by_factor[max(by_factor)]
     screenshot(page)
     page.get_by_role("radio", name="Figures").check()
     assert texts(page, 3) == figures
+
+
+def test_one_machine_at_a_time_and_factors_to_a_row_of_ones_choice(reader):
+    page = reader.open("results.html")
+    heading = lambda: page.locator(f"{MAIN} thead th:visible").all_inner_texts()  # noqa: E731
+    assert len(heading()) < 10 and page.locator(f"{MAIN} caption").inner_text() == "nvidia-h200, full"
+    page.get_by_label("Machine and preset").select_option("amd-epyc-2-cores, quick")
+    assert page.locator(f"{MAIN} caption").inner_text() == "amd-epyc-2-cores, quick"
+    page.get_by_label("Compare with").select_option("Flax")
+    row = page.locator(f"{MAIN} tbody tr", has=page.locator("th", has_text="Flax")).first
+    assert "1.00" in row.locator("td:visible").all_inner_texts()
+    assert "1.00 is Flax." in page.locator("#status").inner_text()
+    assert not any(
+        text == "" for text in page.locator(f"{MAIN} tbody tr").first.locator("td:visible").all_inner_texts()[:5]
+    )
 
 
 WRONG = ["frameworks=nonesuch", "sort=x.99.up&show=nothing", "filter=%E0%A4%A", "main", "="]
@@ -169,7 +183,7 @@ def test_wrong_address_is_no_error(reader, fragment):
 
 
 def test_figures_lead_to_the_executed_page_and_that_to_the_record(reader):
-    page = reader.open("results.html")
+    page = reader.open("results.html#at=amd-epyc-2-cores%2C%20full")
     page.get_by_role("link", name="77.47 %").first.click()
     page.wait_for_url(f"**/records/amd-epyc-2-cores/{TASK}/full/pytorch.html")
     assert "epoch 10/10" in page.locator(".printed").last.inner_text() + page.locator("main").inner_text()

@@ -1,11 +1,13 @@
 // The tables of the results: which rows, figures or factors, sorted by what. The address says it all, as
-// #frameworks=key+key&filter=words&show=factor&sort=table.column.down; any other fragment is a place on the page.
+// #at=machine, preset&frameworks=key+key&filter=words&show=factor&base=row&sort=table.column.down; any other fragment is a place.
 "use strict";
 
 const STEPS = [1, 1.05, 1.25, 1.5, 2, 4];                   // the factors from which a cell has the next colour
 const tables = Array.from(document.querySelectorAll("table.sortable"));
 const boxes = Array.from(document.querySelectorAll("#frameworks input"));
 const filter = document.querySelector("#filter");
+const column = document.querySelector("#column");
+const base = document.querySelector("#base");
 const told = document.querySelector("#status");
 
 // ---- The address
@@ -20,6 +22,8 @@ function read() {
   const [table, column, way] = decoded(given.sort || "").split(".");
   return {
     frameworks: "frameworks" in given ? given.frameworks.split("+").filter(Boolean).map(decoded) : null,
+    at: decoded(given.at || ""),
+    base: decoded(given.base || ""),
     filter: decoded(given.filter || ""),
     show: given.show === "factor" ? "factor" : "figures",
     sort: table ? { table, column: Number(column), down: way === "down" } : null,
@@ -27,11 +31,13 @@ function read() {
 }
 
 function address(state) {
-  const { frameworks, filter: words, show, sort } = state;
+  const { at, base, frameworks, filter: words, show, sort } = state;
   const parts = [
+    at && "at=" + encodeURIComponent(at),
     frameworks && "frameworks=" + frameworks.map(encodeURIComponent).join("+"),
     words && "filter=" + encodeURIComponent(words),
     show === "factor" && "show=factor",
+    base && "base=" + encodeURIComponent(base),
     sort && `sort=${sort.table}.${sort.column}.${sort.down ? "down" : "up"}`,
   ];
   return "#" + parts.filter(Boolean).join("&");
@@ -50,15 +56,34 @@ function show() {
   const state = read();
   for (const box of boxes) box.checked = !state.frameworks || state.frameworks.includes(box.value);
   if (filter.value.trim() !== state.filter) filter.value = state.filter;
+  for (const [select, value] of [[column, state.at], [base, state.base]]) {
+    select.value = value;
+    if (select.selectedIndex < 0) select.selectedIndex = 0;
+  }
   document.querySelector(`input[name=show][value=${state.show}]`).checked = true;
   for (const table of tables) {
     const sorted = state.sort && state.sort.table === table.id && table.tHead.rows[0].cells[state.sort.column];
     if (sorted) sortTable(table, state.sort.column, state.sort.down);
     else unsortTable(table);
+    choose(table, state.at);
     hide(table, state);
-    compare(table, state.show === "factor");
+    compare(table, state.show === "factor", state.base);
   }
   say(state);
+}
+
+// One machine and preset at a time: the one that is asked for, where the table has it, else its first.
+function choose(table, at) {
+  const headings = Array.from(table.tHead.rows[0].cells);
+  const has = headings.map((heading) => heading.dataset.column || "").filter(Boolean);
+  const chosen = has.includes(at) ? at : has[0];
+  headings.forEach((heading, column) => {
+    const hidden = Boolean(heading.dataset.column) && heading.dataset.column !== chosen;
+    for (const row of table.rows) row.cells[column].hidden = hidden;
+  });
+  const caption = table.querySelector("caption") || table.createCaption();
+  caption.textContent = chosen || "";
+  caption.hidden = !chosen;
 }
 
 function hide(table, state) {
@@ -70,15 +95,16 @@ function hide(table, state) {
   }
 }
 
-// Each figure against the best of its column, of the rows that are shown.
-function compare(table, asFactor) {
+// Each figure against the best of its column, of the rows that are shown; or against that of a row.
+function compare(table, asFactor, base) {
   Array.from(table.tHead.rows[0].cells).forEach((heading, column) => {
     if (!heading.dataset.better) return;
     const cells = Array.from(table.tBodies[0].rows, (row) => row.cells[column]).filter((cell) => cell.dataset.value);
     const shown = cells.filter((cell) => !cell.parentElement.hidden);
     const values = shown.map((cell) => Number(cell.dataset.value)).filter((value) => value > 0);
     const less = heading.dataset.better === "less";
-    const best = less ? Math.min(...values) : Math.max(...values);
+    const own = cells.find((cell) => base && cell.parentElement.cells[0].textContent.trim() === base);
+    const best = own ? Number(own.dataset.value) : less ? Math.min(...values) : Math.max(...values);
     for (const cell of cells) {
       const value = Number(cell.dataset.value);
       const factor = less ? value / best : best / value;
@@ -86,7 +112,7 @@ function compare(table, asFactor) {
       cell.dataset.text ??= place.textContent;
       place.textContent = asFactor && Number.isFinite(factor) ? factor.toFixed(2) : cell.dataset.text;
       cell.title = asFactor ? cell.dataset.text : "";
-      if (values.length > 1 && Number.isFinite(factor)) cell.dataset.step = STEPS.findLastIndex((least) => factor >= least);
+      if (values.length > 1 && Number.isFinite(factor)) cell.dataset.step = Math.max(0, STEPS.findLastIndex((least) => factor >= least));
       else delete cell.dataset.step;
     }
   });
@@ -97,7 +123,7 @@ function say(state) {
   const rows = tables.flatMap((table) => Array.from(table.tBodies[0].rows));
   const said = unknown.map((name) => `No framework here has the name “${name}”.`);
   if (!rows.some((row) => !row.hidden)) said.push(state.filter ? `No row has “${state.filter}”.` : "No framework is chosen.");
-  if (state.show === "factor") said.push("1.00 is the best row shown in its column.");
+  if (state.show === "factor") said.push(`1.00 is ${state.base || "the best row shown in its column"}.`);
   told.textContent = said.join(" ");
   const chosen = boxes.filter((box) => box.checked).length;
   document.querySelector("#frameworks summary").textContent = `Frameworks: ${chosen} of ${boxes.length}`;
@@ -114,6 +140,8 @@ for (const box of boxes) {
 document.querySelector("#all").addEventListener("click", () => change({ frameworks: null }));
 document.querySelector("#none").addEventListener("click", () => change({ frameworks: [] }));
 for (const way of document.querySelectorAll("input[name=show]")) way.addEventListener("change", () => change({ show: way.value }));
+column.addEventListener("change", () => change({ at: column.selectedIndex ? column.value : "" }));
+base.addEventListener("change", () => change({ base: base.value, show: base.value ? "factor" : read().show }));
 filter.addEventListener("input", () => {
   history.replaceState(null, "", address({ ...read(), filter: filter.value.trim() }));
   show();

@@ -80,7 +80,9 @@ function sortTable(table, column, down) {
   const headings = table.tHead.rows[0].cells;
   for (const other of headings) other.removeAttribute("aria-sort");
   headings[column].setAttribute("aria-sort", down ? "descending" : "ascending");
-  const key = (row) => row.cells[column].dataset.value ?? row.cells[column].textContent.trim();
+  // Among figures words say why there is none
+  const figures = Array.from(table.tBodies[0].rows).some((row) => "value" in row.cells[column].dataset);
+  const key = (row) => row.cells[column].dataset.value ?? (figures ? "" : row.cells[column].textContent.trim());
   arrange(table, (one, other) => {
     const [a, b] = [key(one), key(other)];
     if (a === "" || b === "") return (a === "") - (b === "");          // what is missing stays last
