@@ -121,6 +121,11 @@ def _of_answers(notebook: Path, task: Task) -> Iterator[str]:
         yield f"{twice[0]} is answered twice"
     if ids != sorted(ids, key=order.index):
         yield "its answers stand in another order than those of entries.toml"
+    by_code: dict[str, str] = {}
+    for step in steps:
+        if step.code in by_code:  # an AnswerLog knows a cell by its code
+            yield f"{step.name} has the same code as {by_code[step.code]}: let it differ"
+        by_code[step.code] = step.name
     compares = asked.compared_to not in (None, notebook.stem)
     inputs = set(_imports([_tree(step.code) for step in every if step.role != task.kind.core]))
     groups = [asked.entries[name].group for name in ids]
