@@ -38,7 +38,7 @@ NAVIGATION = {
     "About": addresses.ABOUT,
 }
 GITHUB = re.compile(r"(?:https://|git@|ssh://git@)github\.com[:/](?P<name>[^/]+/[^/]+?)(?:\.git)?/?$")
-LESSON = re.compile(r"^- \*\*(?P<names>[^*]+)\*\*.*(?:\n  .*)*", re.MULTILINE)
+LESSON = re.compile(r"^\| (?P<names>[^|\[*]+) \| (?P<what>.+?) \|(?: [^|]* \|)?$", re.MULTILINE)  # a row of its tables
 CONSTANT = re.compile(r"^(\w+) = [^#\n]*#?(.*)$", re.MULTILINE)  # with the comment behind it
 FIRST_CELL = Path(__file__).resolve().parent / "templates" / "first_cell.txt"
 HOSTED = (3, 11)  # the Python from which on hosted notebooks such as Colab run an environment's pins
@@ -551,11 +551,15 @@ def _installed(rows: list[Row]) -> list[tuple[Environment, str, str]]:
 
 
 def _lessons(title: str) -> list[str]:
-    """The items of the lessons page that name a framework, as Markdown."""
+    """What the lessons page's tables say of a framework, as Markdown. Their first column names one or several, as in
+    "Keras on JAX, MindSpore 2.10, Theano".
+    """
+    names = "|".join(map(re.escape, [title, *re.split(r" \(|\)", title)[:2]]))  # Lasagne (Theano) is both
+    called = re.compile(rf"(?:{names})(?: on .*| \d+\.[\d.]+|)")
     return [
-        " ".join(match[0].removeprefix("- ").split())
+        f"*{match['names']}*: {match['what']}"
         for match in LESSON.finditer((checkout.docs / "lessons.md").read_text(encoding="utf-8"))
-        if any(name.strip() in title for name in match["names"].split(","))
+        if any(called.fullmatch(name) for name in match["names"].split(", "))
     ]
 
 

@@ -485,3 +485,16 @@ def site_of_choice(site) -> dict[str, dict[str, float]]:
         values = re.findall(r'<td(?: class="figure" data-value="([^"]*)")?>', cells)
         rows[title] = {name: float(value) for name, value in zip(headings, values) if value}
     return rows
+
+
+def test_lessons_of_a_framework_are_those_that_name_it():
+    found = {
+        title: site_pages._lessons(title)
+        for title in ("Keras", "Keras 2", "TensorFlow", "Lasagne (Theano)", "MindSpore")
+    }
+    assert all(found.values())
+    assert any("Keras 2 on CNTK" in one for one in found["Keras 2"]) and not any(
+        "Keras 2 on" in one for one in found["Keras"]
+    )
+    assert any("MindSpore 2.10" in one for one in found["MindSpore"])
+    assert any(one.startswith("*Theano*") for one in found["Lasagne (Theano)"])
