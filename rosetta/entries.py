@@ -204,6 +204,11 @@ def names(code: str, before: Iterable[str] = ()) -> Iterator[tuple[str, int]]:
             yield from ((name, line) for name, line in parts if name not in PYTHONS | made)
 
 
+def keywords(code: str) -> Iterator[str]:
+    """The names of arguments in code: ``padding_idx``."""
+    return (node.arg for node in ast.walk(_tree(code)) if isinstance(node, ast.keyword) and node.arg)
+
+
 def _tree(code: str) -> ast.Module:
     try:
         return ast.parse(code)

@@ -509,7 +509,8 @@ def _known(content: TaskContent, framework: str, key: str) -> dict[str, Any] | N
     answer, words = content.answers[framework].get(key), content.words[framework]
     if answer:
         _, line = words.statements.get(key, ("", ""))
-        return {"line": line, "names": words.names[key], "words": LINKED.sub(r"\1", answer.words)}
+        named = list(dict.fromkeys([*words.names[key], *entries.keywords(answer.code)]))
+        return {"line": line, "names": named, "words": LINKED.sub(r"\1", answer.words)}
     lacks = next((row.facts.lacks[key] for row in content.of_framework(framework) if key in row.facts.lacks), None)
     return lacks and {"line": "", "names": [], "words": "", "lacks": lacks}
 

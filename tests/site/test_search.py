@@ -56,6 +56,12 @@ FIRST = {
     "stop_gradient": "stop-gradient",
     "model.eval()": "train-eval",
     "block_until_ready": "time",
+    "one-hot encoding": "one-hot",
+    "weight sharing": "share",
+    "transfer learning": "freeze",
+    "graph mode": "compile",
+    "timing": "time",
+    "dropout probability somewhere": "dropout",
 }
 
 

@@ -65,7 +65,10 @@ const rosettaSearch = window.rosettaSearch = {
       words: Object.values(entry.answers).map((answer) => answer.words).join(" "),
     }));
     const pages = content.pages.map((page, number) => ({ id: `page ${number}`, question: page.title, definition: page.about, page }));
-    for (const one of [...entries, ...pages]) documents.set(one.id, { ...one, told: new Set(parts(`${one.question}, ${one.aliases}`)) });
+    for (const one of [...entries, ...pages]) {
+      const names = new Set([one.question, one.key || "", ...(one.aliases || "").split(", ")].map((name) => name.toLowerCase()));
+      documents.set(one.id, { ...one, names, told: new Set(parts(`${one.question}, ${one.aliases}`)) });
+    }
     index.addAll([...entries, ...pages]);
   },
 
@@ -75,9 +78,17 @@ const rosettaSearch = window.rosettaSearch = {
     const query = wanted.map((word) => word.replace(/[()[\]{}"'`]/g, "").replace(/^[._]+|[._]+$/g, "")).filter(Boolean).join(" ");
     if (!query) return chosen.length ? chosen.map(frameworkPage).filter(Boolean) : [];
     const lasts = query.split(" ").filter((word) => word.includes(".")).map((word) => word.split(".").pop());
-    const boostDocument = (id) => (lasts.some((last) => documents.get(id).told.has(last)) ? 3 : 1);
+    // What is told as a name of an entry, word for word, is that entry
+    const boostDocument = (id) => {
+      const { told, names } = documents.get(id);
+      return (names.has(query.toLowerCase()) ? 4 : 1) * (lasts.some((last) => told.has(last)) ? 3 : 1);
+    };
     let hits = index.search(query, { combineWith: "AND", boostDocument });
     if (!hits.length) hits = index.search(parts(query).join(" "), { combineWith: "AND" });
+    if (!hits.length) {                              // most of the words will do
+      const words = query.split(" ").length;
+      hits = index.search(query, { combineWith: "OR", boostDocument }).filter((hit) => 2 * hit.queryTerms.length > words);
+    }
     hits = hits.filter((hit) => hit.score > NOISE * hits[0].score);
     return hits.slice(0, SHOWN).flatMap((hit) => results(documents.get(hit.id), chosen, typed)).slice(0, SHOWN);
   },
