@@ -131,6 +131,10 @@ def test_the_readers_frameworks_are_kept_and_come_first(reader):
         "chainer",
         "pytorch",
     ]
+    page = reader.open("compare/cifar10_cnn.html")
+    page.wait_for_selector("#model article:nth-child(2)")
+    assert page.locator("#heads select").evaluate_all("all => all.map((one) => one.value)") == ["chainer", "pytorch"]
+    page = reader.open("c/dropout.html")
     page.get_by_label("show me").select_option("cntk")
     assert page.locator("[data-pair-page]").is_hidden(), "two that have ended, and none of them is PyTorch"
     page = reader.open("c/dropout.html#mlx")

@@ -33,7 +33,7 @@ let now = { names: [], place: null, presenting: false };                 // what
 async function show() {
   const asked = readAddress(location.hash, known);
   const earlier = readAddress("#" + (stored.get(REMEMBERED) || ""), known).names;
-  const names = [asked.names, earlier, page.dataset.first.split("+")].find((some) => some.length);
+  const names = [asked.names, earlier, own(), page.dataset.first.split("+")].find((some) => some.length);
   const next = { names, place: asked.place || sections[0].id, presenting: asked.presenting };
   history.replaceState(null, "", writeAddress(names, next.place, next.presenting));
   const address = location.hash;
@@ -59,6 +59,12 @@ function goUp() {
   measure();
   scrollTo(0, 0);
   showStep();
+}
+
+// The frameworks that the reader knows and wants to see, where both have been chosen.
+function own() {
+  const chosen = ["know", "show"].map((name) => known.rows.find((row) => row.program === stored.get(name))).filter(Boolean);
+  return chosen.length === 2 ? [...new Set(chosen.map((row) => row.name))] : [];
 }
 
 function placeTitle() {
