@@ -54,6 +54,8 @@ class Entries(Strict):
         groups = [group for group, _ in groupby(entry.group for entry in self.entries.values())]
         if groups != self.groups:
             raise ValueError(f"the entries stand in the groups {groups}, not in {self.groups}")
+        if self.example and self.example not in self.entries:
+            raise ValueError(f"example is {self.example}, which is no entry")
         for key, entry in self.entries.items():
             if unknown := [other for other in entry.see if other not in self.entries]:
                 raise ValueError(f"{key} says see {unknown[0]}, which is no entry")

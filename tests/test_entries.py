@@ -78,6 +78,9 @@ def test_what_is_kept_is_not_told(notebook):
 def test_entries_lead_to_each_other_and_are_complete():
     with pytest.raises(RosettaError, match="softmax says see nothing, which is no entry"):
         parse(entries.Entries, _with("softmax", see='["nothing"]'), "entries.toml")
+    text = (TASK.folder / "entries.toml").read_text().replace('example = "stop-gradient"', 'example = "nothing"')
+    with pytest.raises(RosettaError, match="example is nothing, which is no entry"):
+        parse(entries.Entries, text, "entries.toml")
     with pytest.raises(RosettaError, match="groups"):
         parse(entries.Entries, _with("softmax", group='"Arrays"'), "entries.toml")
     assert all(entry.definition.endswith(".") and entry.aliases for entry in ENTRIES.values())
