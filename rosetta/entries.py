@@ -243,11 +243,11 @@ def _made(tree: ast.Module) -> set[str]:
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """What a framework's answers are written with. names: by id the API names; statements: by id the name and the line of code
-    that tell most; ids: by the last part of a name, in lower case, where it stands."""
+    """What a framework's answers are written with. names: by id the API names; statements: by id the line of code that
+    tells most; ids: by the last part of a name, in lower case, where it stands."""
 
     names: dict[str, list[str]]
-    statements: dict[str, tuple[str, str]]
+    statements: dict[str, str]
     ids: dict[str, list[str]]
 
 
@@ -270,8 +270,8 @@ def vocabulary(notebook: Path, task: Task) -> Vocabulary:
         lasts = [(short(name), "." in name) for name, _ in named]
         weights = [(last in searched, last in told, -len(ids[last]), whole) for last, whole in lasts]
         lines = found[key].code.splitlines()
-        name, line = named[weights.index(max(weights))] if named else ("", lines.index(max(lines, key=len)))
-        statements[key] = name, lines[line].strip()
+        told_by = named[weights.index(max(weights))][1] if named else lines.index(max(lines, key=len))
+        statements[key] = lines[told_by].strip()
     every = {key: list(dict.fromkeys(name for name, _ in named)) for key, named in places.items()}
     return Vocabulary(every, statements, dict(ids))
 

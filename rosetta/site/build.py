@@ -100,8 +100,8 @@ def write(
 
 def _write_map(site: Pages, address: str) -> None:
     """What a host and search engines ask for: the list of all pages, and the page for an address that leads nowhere."""
-    pages_ = sorted(file.relative_to(site.out).as_posix() for file in site.out.rglob("*.html"))
-    listed = "".join(f"<url><loc>{escape(address + href)}</loc></url>\n" for href in pages_)
+    written = sorted(file.relative_to(site.out).as_posix() for file in site.out.rglob("*.html"))
+    listed = "".join(f"<url><loc>{escape(address + href)}</loc></url>\n" for href in written)
     site.save("sitemap.xml", f'<?xml version="1.0"?>\n<urlset xmlns="{SITEMAP}">\n{listed}</urlset>\n')
     preview = checkout.docs / "pictures" / "compare.png"
     if preview.is_file():

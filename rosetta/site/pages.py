@@ -96,6 +96,10 @@ class TaskContent:
         """What a page of this task is called where others lead to it."""
         return "Definition" if folder == "network" else folder.capitalize()
 
+    def lacks(self, framework: str, entry: str) -> str | None:
+        """Why a framework has no answer."""
+        return next((row.facts.lacks[entry] for row in self.of_framework(framework) if entry in row.facts.lacks), None)
+
     def of_framework(self, framework: str) -> list[Row]:
         return [row for row in self.rows if row.framework == framework]
 
@@ -286,7 +290,7 @@ def write_entries(
         answers = []
         for name, framework in content.frameworks.items():
             rows = content.of_framework(name)
-            lacks = next((row.facts.lacks[key] for row in rows if key in row.facts.lacks), None)
+            lacks = content.lacks(name, key)
             checked = [proofs[row.name] for row in rows if row.name in proofs and proofs[row.name].passed]
             answers.append((name, framework, content.answers[name].get(key), lacks, checked))
         pages.write(
@@ -379,8 +383,7 @@ def write_choice(pages: Pages, contents: list[TaskContent], frameworks: dict[str
         cells += [Cell(f"{record.metrics.setup_s:.1f}", record.metrics.setup_s, record) if record else Cell("")]
         for content in programs:
             program = content.programs.get(key)
-            sections_ = program.sections if program else []
-            codes = [section.code for section in sections_]
+            codes = [section.code for section in program.sections] if program else []
             lines = sum(bool(line.strip()) for code in codes for line in code.splitlines())
             used = {name for code in codes for name, _ in entries.names(code, codes)}
             to = addresses.framework(key, content.key)
@@ -460,15 +463,11 @@ def write_pairs(pages: Pages, content: TaskContent, others: list[TaskContent], c
 
 
 def _beside(content: TaskContent, framework: str, key: str) -> tuple[str, str]:
-    """The line that tells most of an answer, and how it differs."""
-    answer, statement = content.answers[framework].get(key), content.words[framework].statements.get(key)
+    """The line that tells most of an answer, and how it differs where that bites."""
+    answer = content.answers[framework].get(key)
     if answer is None:
         return "", "no answer"
-    return statement[1] if statement else "", "" if answer.differs in (
-        None,
-        "Same",
-        "Other name",
-    ) else answer.differs.lower()
+    return content.words[framework].statements[key], answer.differs.lower() if answer.differs in BITES else ""
 
 
 def write_search(pages: Pages, contents: list[TaskContent], frameworks: dict[str, Framework], documents: list) -> None:
@@ -490,7 +489,7 @@ def write_search(pages: Pages, contents: list[TaskContent], frameworks: dict[str
         for word in framework.words(key):
             words.setdefault(word, []).append(key)
     about = [
-        (f"{one.task.title}: {folder}", addresses.of_task(folder, one.key), None)
+        (f"{one.task.title}: {one.heading(folder).lower()}", addresses.of_task(folder, one.key), None)
         for one in contents
         for folder in one.folders
     ]
@@ -508,10 +507,9 @@ def _known(content: TaskContent, framework: str, key: str) -> dict[str, Any] | N
         return None
     answer, words = content.answers[framework].get(key), content.words[framework]
     if answer:
-        _, line = words.statements.get(key, ("", ""))
         named = list(dict.fromkeys([*words.names[key], *entries.keywords(answer.code)]))
-        return {"line": line, "names": named, "words": LINKED.sub(r"\1", answer.words)}
-    lacks = next((row.facts.lacks[key] for row in content.of_framework(framework) if key in row.facts.lacks), None)
+        return {"line": words.statements[key], "names": named, "words": LINKED.sub(r"\1", answer.words)}
+    lacks = content.lacks(framework, key)
     return lacks and {"line": "", "names": [], "words": "", "lacks": lacks}
 
 
