@@ -430,14 +430,20 @@ def report(out: Path | None, draw: bool) -> None:
 @option("--repository", "The checkout's home on the web, for links to it; git's origin when not given.", "URL")
 @option("--branch", "GitHub's branch that the site is published from: notebooks of it open in Colab.", "NAME")
 @option("--address", "Where the site is published: pages name their own address, and a site map lists them.", "URL")
-def site(to: Path, out: Path | None, repository: str | None, branch: str | None, address: str | None) -> None:
+@option("--check", "Follow every link and address of the pages; exit 1 where one leads nowhere.", is_flag=True)
+def site(
+    to: Path, out: Path | None, repository: str | None, branch: str | None, address: str | None, check: bool
+) -> None:
     """Write the site, static pages to read frameworks side by side."""
     with needs_extra("site"):
-        from rosetta.site import build
+        from rosetta.site import addresses, build
     started = time.perf_counter()
     address = address and address.rstrip("/") + "/"
     first = build.write(to.absolute(), shown_folder(out), repository, branch, address)
     print(f"{portable(str(first))}, in {time.perf_counter() - started:.1f} s")
+    if check and (wrong := addresses.wrong(first.parent)):
+        print("\n".join(wrong))
+        raise RosettaError(f"{len(wrong)} links or pages of the site are wrong: see the lines above")
 
 
 @app.command()

@@ -1,7 +1,9 @@
 """Where everything is on the site. Addresses start at its root unless they are made ``relative`` to a page."""
 
+import re
+from functools import cache
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from rosetta import markdown, records
 from rosetta.catalog import Row
@@ -11,6 +13,8 @@ from rosetta.report.tables import Executed
 
 INDEX, OVERVIEW, PROOF, ABOUT = "index.html", "results.html", "docs/same-network.html", "about.html"
 CHOICE = "choose.html"
+LINK = re.compile(r'(?:href|src)="([^"]+)"')
+PLACE = re.compile(r'\b(?:id|value|data-framework)="([^"]+)"|"program": "(\w+)"')  # what a fragment may name
 OF_TASKS = ("compare", "concepts", "network", "results", "conformance")  # folders that hold a page a task
 
 
@@ -85,3 +89,32 @@ def relative(target: str, href: str) -> str:
         return target
     path, mark, fragment = target.partition("#")
     return markdown.link(Path(path), Path(href).parent) + mark + fragment
+
+
+def wrong(out: Path) -> list[str]:
+    """The links of a written site that lead to no file of it or to no place there, and its pages that no other page links to.
+
+    A page of columns has an address such as ``#pytorch+flax/model``: each part is a place. Links that leave the site are not followed.
+    """
+
+    @cache
+    def places(page: Path) -> set[str]:
+        named = {"".join(found) for found in PLACE.findall(page.read_text(encoding="utf-8"))}
+        return named | {"all", "none", "present"}  # of a page of columns
+
+    found, linked = [], set()
+    pages = set(out.rglob("*.html"))
+    for page in sorted(pages):
+        for link in LINK.findall(page.read_text(encoding="utf-8")):
+            path, _, fragment = link.partition("#")
+            if re.match(r"[a-z]+:", link):
+                continue
+            target = (page.parent / unquote(path)).resolve() if path else page
+            linked |= {target} - {page}
+            parts = re.split(r"[+/]", fragment) if target.parent.name in ("compare", "concepts") else [fragment]
+            if not target.is_file():
+                found.append(f"{page.relative_to(out)}: {link} leads to no file")
+            elif fragment and target in pages and not {unquote(part) for part in parts if part} <= places(target):
+                found.append(f"{page.relative_to(out)}: {link} leads to no place of that page")
+    alone = pages - linked - {out / "404.html"}
+    return found + [f"{page.relative_to(out)}: no page leads to it" for page in sorted(alone)]

@@ -63,7 +63,7 @@ def write(
                 proofs = proofs_of(catalog, content.key, folder)
                 pages.write_entries(site, content, proofs, others, chosen)
             else:
-                pages.write_compare(site, content)
+                pages.write_compare(site, content, [one.task for one in contents if not one.asked])
             pages.write_definition(site, content)
             for record in content.results.records:
                 pages.write_record(site, record)

@@ -27,7 +27,7 @@ from rosetta.run import environments
 from rosetta.run.environments import Environment
 from rosetta.sections import REFERENCE
 from rosetta.site import addresses, html
-from rosetta.tasks import PRESETS
+from rosetta.tasks import PRESETS, Task
 from rosetta.verify.conformance import Conformance
 
 NAME = "Deep Learning Rosetta Stone"
@@ -194,8 +194,8 @@ class Pages:
 # ---- The pages of a task
 
 
-def write_compare(pages: Pages, content: TaskContent) -> None:
-    """The compare page, and what it loads of each program and executed copy."""
+def write_compare(pages: Pages, content: TaskContent, tasks: list[Task]) -> None:
+    """The compare page, and what it loads of each program and executed copy. tasks: all that have such a page."""
     page = addresses.of_task("compare", content.key)
     network = addresses.relative(addresses.of_task("network", content.key), page)
     columns = []
@@ -233,7 +233,7 @@ def write_compare(pages: Pages, content: TaskContent) -> None:
     shown = content.concepts.items()
     known = {"rows": columns, "concepts": {key: concept.title for key, concept in shown}}
     known["entries"] = {key: addresses.relative(addresses.entry(key), page) for key, concept in shown if concept.entry}
-    pages.write_of_task("compare", content, known=known)
+    pages.write_of_task("compare", content, known=known, tasks=tasks)
 
 
 def _write_outputs(pages: Pages, content: TaskContent, row: Row, page: str) -> bool:

@@ -80,19 +80,40 @@ def test_opened_at_its_top_with_two_frameworks(reader, screenshot):
 
 def test_two_to_four_frameworks_are_chosen(compare, screenshot):
     page = compare("#pytorch+flax/model")
-    page.get_by_role("button", name="Add a framework").click()
+    page.get_by_label("Add a framework").select_option("pytorch[compiled]")
     page.wait_for_function("location.hash.endsWith('compiled%5D/model')")
     page.get_by_label("Column 3").select_option("reference")
     page.wait_for_function("location.hash === '#pytorch+flax+reference/model'")
-    page.get_by_role("button", name="Add a framework").click()
-    page.get_by_label("Column 4").select_option("caffe2")
+    page.get_by_label("Add a framework").select_option("caffe2")
     page.wait_for_function("location.hash.endsWith('caffe2/model')")
     assert shown(page) == ["PyTorch", "Flax", "Reference in NumPy", "Caffe2"]
-    assert page.get_by_role("button", name="Add a framework").is_disabled()
+    assert page.get_by_label("Add a framework").is_disabled()
     screenshot(page)
     page.get_by_role("button", name="Remove PyTorch").click()
     page.wait_for_function("location.hash.startsWith('#flax')")
     assert shown(page) == ["Flax", "Reference in NumPy", "Caffe2"]
+
+
+def test_concept_and_task_are_chosen_in_the_bar(compare, screenshot):
+    page = compare("#pytorch%5Bcompiled%5D+flax/model")
+    page.get_by_label("Mark a concept").select_option("dropout")
+    page.wait_for_function("location.hash.endsWith('/dropout')")
+    assert page.locator(".shows").count() >= 4 and page.get_by_label("Mark a concept").input_value() == "dropout"
+    screenshot(page)
+    page.get_by_label("Mark a concept").select_option("Concept")
+    page.wait_for_function("!document.querySelector('.shows')")
+    page.get_by_label("Task").select_option("IMDB GRU")
+    page.wait_for_url("**/compare/imdb_gru.html#pytorch+flax/**")
+    assert shown(page) == ["PyTorch", "Flax"]
+
+
+def test_four_columns_stand_two_by_two_where_the_window_is_narrow(compare, screenshot):
+    page = compare("#pytorch+flax+cntk+mlx/model", width=1024, height=768)
+    for part in (".title", ".code"):
+        left, right, below, last = boxes(page.locator(f"#model {part}"))
+        assert left["y"] == right["y"] < below["y"] == last["y"] and left["x"] == below["x"] < right["x"] == last["x"]
+        assert left["width"] > 400
+    screenshot(page)
 
 
 def test_cells_are_the_notebooks_own(compare):

@@ -5,6 +5,7 @@ const page = document.querySelector("main");
 const bar = document.querySelector("#bar");
 const message = document.querySelector("#status");
 const marking = document.querySelector("#mark");
+const [adding, concepts, tasks] = ["#add", "#concept", "#task"].map((id) => document.querySelector(id));
 const sections = Array.from(document.querySelectorAll("section.step"));
 const known = JSON.parse(document.querySelector("#known").textContent);  // rows in the catalog's order, titles of concepts
 known.steps = sections.map((section) => section.id);
@@ -47,6 +48,7 @@ async function show() {
   const others = names.join() !== now.names.join();
   now = next;
   if (others) draw();
+  if (concepts) concepts.value = known.concepts[next.place] ? next.place : "";
   for (const link of document.querySelectorAll(".steps a")) link.href = writeAddress(names, link.dataset.step);
   document.title = `${names.map((name) => rows.get(name).title).join(", ")}: ${placeTitle()} · ${TITLE}`;
   mark(asked.troubles);
@@ -83,7 +85,8 @@ function draw() {
   page.style.setProperty("--columns", names.length);
   page.dataset.columns = names.length;
   document.querySelector("#heads").replaceChildren(...heads(names, rows, choose));
-  document.querySelector("#add").disabled = names.length >= Math.min(MOST, rows.size);
+  adding.disabled = names.length >= Math.min(MOST, rows.size);
+  for (const option of adding.options) option.disabled = names.includes(option.value);
   for (const section of sections) {
     const columns = names.map((name) => column(name, section.id));
     const grid = section.querySelector(".columns");
@@ -99,8 +102,20 @@ function choose(names) {
   location.hash = writeAddress(names, known.concepts[now.place] ? now.place : inView().id);
 }
 
-document.querySelector("#add").addEventListener("click", () => {
-  choose([...now.names, known.rows.find((row) => !now.names.includes(row.name)).name]);
+adding.addEventListener("change", () => {
+  const name = adding.value;
+  adding.value = "";                                                     // it says again what it is for
+  if (name) choose([...now.names, name]);
+});
+
+if (concepts) concepts.addEventListener("change", () => {
+  location.hash = writeAddress(now.names, concepts.value || inView().id);
+});
+
+// The same frameworks at another task: their first rows, since it may have other variants.
+tasks.addEventListener("change", () => {
+  const programs = new Set(now.names.map((name) => rows.get(name).program));
+  location.href = tasks.value + "#" + Array.from(programs, encodeURIComponent).join("+");
 });
 
 // ---- Marks, and what is said
