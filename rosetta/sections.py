@@ -5,12 +5,18 @@ A notebook's own metadata says which lines show a concept, by a part of their te
 
 import ast
 import builtins
+import io
 import re
+import subprocess
+import sys
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
 from itertools import groupby
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from textwrap import dedent
+from tokenize import COMMENT, TokenError, generate_tokens
 
 from rosetta import files
 from rosetta.entries import load
@@ -22,6 +28,7 @@ from rosetta.paths import from_root
 
 REFERENCE = "reference"  # its key among the programs
 STEP = re.compile(r"^ *# ---- \[(?P<role>\w+)\] (?P<note>.*)$", re.MULTILINE)  # how the reference marks its steps
+RUFF = (sys.executable, "-m", "ruff", "format", "--isolated", "--no-cache", "--config", "format.quote-style='preserve'")
 ALIGNED = re.compile(r" {3,}#")  # a comment that is far to the right only because others are
 
 
@@ -112,6 +119,68 @@ def _docstring(text: str) -> tuple[str, str]:
     """The text in a module's first quotes, and what comes after."""
     _, doc, rest = text.split('"""', 2)
     return doc.strip(), rest.strip("\n")
+
+
+def settings(codes: list[str], widths: Collection[int]) -> list[list[str]]:
+    """Each code as it is, then set anew by ``ruff format`` for each width, from the widest, that a line of the one before exceeds.
+
+    A comment behind code that makes its line too long moves before it. Comments are not broken, and code that is no Python
+    stays as it is.
+    """
+    found = [[code] for code in codes]
+    with TemporaryDirectory() as folder:
+        for width in sorted(widths, reverse=True):
+            due = {Path(folder, f"{width}-{n}.py"): some for n, some in enumerate(found) if longest(some[-1]) > width}
+            for file, some in due.items():
+                file.write_text(_comments_before(some[0], width) + "\n", encoding="utf-8")
+            if due:  # without a file ruff takes all below; it fails where one is no Python, and formats the others
+                subprocess.run([*RUFF, f"--line-length={width}", *due], cwd=folder, capture_output=True)
+            for file, some in due.items():
+                if (new := file.read_text(encoding="utf-8").rstrip("\n")) != some[-1]:
+                    some.append(new)
+    return found
+
+
+def _comments_before(code: str, width: int) -> str:
+    lines = code.split("\n")
+    try:
+        tokens = list(generate_tokens(io.StringIO(code).readline))
+    except (TokenError, SyntaxError):
+        return code
+    for token in reversed([one for one in tokens if one.type == COMMENT]):
+        row, column = token.start
+        line = lines[row - 1]
+        before = line[:column].rstrip()
+        inside = '"""' in line or lines[row - 2].endswith("\\")  # where no line can be put
+        if before and len(line) > width and not inside:
+            lines[row - 1 : row] = [line[: len(line) - len(line.lstrip())] + token.string, before]
+    return "\n".join(lines)
+
+
+def longest(code: str) -> int:
+    """Characters of its longest line."""
+    return max(map(len, code.split("\n")))
+
+
+def follow(code: str, new: str, lines: Collection[int]) -> list[int]:
+    """The lines of ``new``, the same code set anew, that hold a name, number, text or operator of these lines of ``code``, from 0."""
+    if code == new or not lines:
+        return sorted(lines)
+    before, after = _tokens(code), _tokens(new)
+    matcher = SequenceMatcher(None, [text for text, _ in before], [text for text, _ in after], autojunk=False)
+    found = {
+        after[block.b + n][1]
+        for block in matcher.get_matching_blocks()
+        for n in range(block.size)
+        if before[block.a + n][1] in lines
+    }
+    return sorted(found)
+
+
+def _tokens(code: str) -> list[tuple[str, int]]:
+    """What formatting keeps: all but brackets and commas, each with its line from 0."""
+    tokens = generate_tokens(io.StringIO(code).readline)
+    return [(one.string, one.start[0] - 1) for one in tokens if one.string.strip() and one.string not in "()[]{},"]
 
 
 def calls(code: str) -> list[tuple[str, str, int, int]]:

@@ -42,6 +42,7 @@ LESSON = re.compile(r"^\| (?P<names>[^|\[*]+) \| (?P<what>.+?) \|(?: [^|]* \|)?$
 CONSTANT = re.compile(r"^(\w+) = [^#\n]*#?(.*)$", re.MULTILINE)  # with the comment behind it
 FIRST_CELL = Path(__file__).resolve().parent / "templates" / "first_cell.txt"
 HOSTED = (3, 11)  # the Python from which on hosted notebooks such as Colab run an environment's pins
+WIDTHS = (80, 54, 44)  # characters that two, three and four columns have room for
 COLUMNS = 2  # that a comparison begins with
 BITES = ("Other default", "Other meaning", "Shortest way")  # answers that a reader of another framework gets wrong
 # How answers differ, as they are counted; the last: there is none
@@ -215,19 +216,27 @@ def write_compare(pages: Pages, content: TaskContent, tasks: list[Task]) -> None
     if content.reference:
         column = {"name": REFERENCE, "title": "Reference in NumPy", "program": REFERENCE}
         columns.append(column | {"page": network, "injected": [], "executed": False})
-    for program in filter(None, [*content.programs.values(), content.reference]):
+    programs = list(filter(None, [*content.programs.values(), content.reference]))
+    codes = [section.code for program in programs for section in program.sections]
+    settings = iter(sections.settings(codes, WIDTHS))
+    for program in programs:
         steps: dict[str, list[dict]] = {}
         for section in program.sections:
             marked = {
                 concept: [number for number, shown in enumerate(sections.shown(section, concept)) if shown]
                 for concept in section.concepts
             }
-            part = {
-                "note": pages.markup(section.note, program.path.parent, page),
-                "code": html.lines(section.code, content.constants, network),
-                "concepts": marked,
-                "calls": sections.calls(section.code),
-            }
+            part = {"note": pages.markup(section.note, program.path.parent, page), "settings": []}
+            for code in next(settings):
+                setting = {
+                    "width": sections.longest(code),
+                    "code": html.lines(code, content.constants, network),
+                    "concepts": {
+                        concept: sections.follow(section.code, code, lines) for concept, lines in marked.items()
+                    },
+                    "calls": sections.calls(code),
+                }
+                part["settings"].append(setting)
             steps.setdefault(section.role, []).append(part)
         pages.save(f"code/{content.key}/{program.key}.js", _script("program", program.key, steps))
     shown = content.concepts.items()
@@ -255,7 +264,7 @@ def _assigned(values: dict[str, Any]) -> str:
 
 def _script(what: str, key: str, content: dict) -> str:
     """A script that hands something to the compare page: pages opened from a disk may load nothing else."""
-    return f"rosetta.{what}({json.dumps(key)}, {json.dumps(content, ensure_ascii=False)});\n"
+    return f"rosetta.{what}({json.dumps(key)}, {json.dumps(content, ensure_ascii=False, separators=(',', ':'))});\n"
 
 
 def write_definition(pages: Pages, content: TaskContent) -> None:

@@ -167,7 +167,8 @@ def test_what_the_compare_page_loads(small):
     code = (small / "code" / STANDIN / "good.js").read_text()
     steps = json.loads(re.fullmatch(r'rosetta\.program\("good", (.*)\);\n', code)[1])
     (model,) = steps["model"]
-    assert model["note"].startswith("<") and model["concepts"] and ["relu", "", 1, 1] in model["calls"]
+    written = model["settings"][0]
+    assert model["note"].startswith("<") and written["concepts"] and ["relu", "", 1, 1] in written["calls"]
 
 
 def test_pages_of_tasks_of_every_kind(inside, made):
@@ -498,3 +499,30 @@ def test_lessons_of_a_framework_are_those_that_name_it():
     )
     assert any("MindSpore 2.10" in one for one in found["MindSpore"])
     assert any(one.startswith("*Theano*") for one in found["Lasagne (Theano)"])
+
+
+# ---- Code set for the width of a column
+
+
+def test_code_is_set_for_a_width_and_what_is_marked_follows():
+    code = 'model = Dense(512, activation="relu")  # as wide as the text\nx = 1\nreturn model(first_argument, second)'
+    as_written, narrow = sections.settings([code], [40])[0]
+    assert as_written == code
+    assert narrow.split("\n") == [
+        "# as wide as the text",
+        'model = Dense(512, activation="relu")',
+        "x = 1",
+        "return model(first_argument, second)",
+    ]
+    narrowest = sections.settings([code], [40, 30])[0][-1].split("\n")
+    assert narrowest[1:4] == ["model = Dense(", '    512, activation="relu"', ")"]
+    assert sections.follow(code, "\n".join(narrowest), [0]) == [1, 2]
+    assert sections.follow(code, "\n".join(narrowest), [2]) == [5, 6]
+
+
+def test_code_that_no_formatter_reads_stays_and_no_other_file_is_formatted(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    other = tmp_path / "other.py"
+    other.write_text("x  =  1\n")
+    assert sections.settings(["%matplotlib inline = = ="], [10]) == [["%matplotlib inline = = ="]]
+    assert sections.settings(["x  =  1"], [10]) == [["x  =  1"]] and other.read_text() == "x  =  1\n"

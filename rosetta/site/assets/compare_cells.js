@@ -11,7 +11,7 @@ function make(tag, properties, ...children) {
 function cell(column, heading) {
   const { row, sections } = column;
   const title = make("h3", { className: "title" }, make("a", { href: row.page, textContent: row.title }));
-  const article = make("article", {}, title);
+  const article = make("article", { source: column.source }, title);
   if (!sections.length) article.append(inRow(2, make("p", { className: "note", textContent: "No counterpart." })));
   else title.append(copyButton(`Copy ${column.step} of ${row.title}`));
   sections.forEach((section, place) => {
@@ -38,12 +38,7 @@ function code(lines, label) {
   const box = make("pre", { className: "code", tabIndex: 0 });
   box.setAttribute("role", "region");
   box.setAttribute("aria-label", label);
-  for (const html of lines) {
-    const line = make("span", { className: "line", innerHTML: html.replace(/[([]/g, "$&<wbr>") });   // where it had better break
-    if (!line.textContent.trimStart().startsWith("#")) line.classList.add("tailed");
-    line.style.setProperty("--indent", Math.min(line.textContent.search(/\S|$/), 12));
-    box.append(line);
-  }
+  for (const html of lines) box.append(make("span", { className: "line", innerHTML: html }));
   return box;
 }
 

@@ -53,6 +53,7 @@ async function show() {
   document.title = `${names.map((name) => rows.get(name).title).join(", ")}: ${placeTitle()} · ${TITLE}`;
   mark(asked.troubles);
   present();
+  settle(asked.troubles);
   if (asked.place || next.presenting) go();
   else goUp();
 }
@@ -73,9 +74,34 @@ function placeTitle() {
   return known.concepts[now.place] || document.querySelector(`#${now.place}-heading`).textContent;
 }
 
-function column(name, step) {
+// One framework's part of a step. Each section is set for a column of this many characters: as it was written where that fits, else
+// the first of its settings that does, and at worst the narrowest.
+function column(name, step, characters = room) {
   const row = rows.get(name);
-  return { row, step, sections: loaded.program[row.program][step] || [] };
+  const parts = loaded.program[row.program][step] || [];
+  const sections = parts.map(({ note, settings }) => ({ note, ...(settings.find(({ width }) => width <= characters) || settings.at(-1)) }));
+  const added = step === "parameters" ? row.injected : [];
+  return { row, step, sections, source: parts.flatMap(({ settings }) => settings[0].code.concat(added).map(plain)) };
+}
+
+let room = Infinity;                                                     // characters of a column
+
+function characters() {
+  const box = page.querySelector(".columns .code");
+  const probe = box.appendChild(make("span", { textContent: "0".repeat(100) }));
+  const wide = probe.getBoundingClientRect().width / 100;
+  probe.remove();
+  const { paddingLeft, paddingRight } = getComputedStyle(box);
+  return Math.floor((box.clientWidth - parseFloat(paddingLeft) - parseFloat(paddingRight)) / wide);
+}
+
+// Draws again where columns have room for another number of characters than those that are shown.
+function settle(troubles = []) {
+  const found = now.names.length && !now.presenting ? characters() : room;
+  if (found === room) return;
+  room = found;
+  draw();
+  mark(troubles);
 }
 
 function articles(section) { return Array.from(section.querySelectorAll("article")); }
@@ -206,6 +232,7 @@ document.querySelector(".steps").addEventListener("click", (event) => {
   if (link && link.hash === location.hash) go();                         // the browser sees nothing to do
 });
 document.addEventListener("scroll", showStep, { passive: true });
+new ResizeObserver(() => settle()).observe(page);
 new ResizeObserver(() => {                                               // what is read stays below a bar that grows
   const before = measured;
   measure();

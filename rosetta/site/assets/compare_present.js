@@ -1,8 +1,10 @@
-// One step fills the screen: arrow keys go on, Escape leaves. The code is as large as fits.
+// One step fills the screen: arrow keys go on, Escape leaves. The code is set so that a class can read it.
 "use strict";
 
 const presenter = document.querySelector("#presenter");
-const [SMALLEST, READABLE, BROKEN, LARGEST] = [10, 16, 22, 44];          // sizes of type, pixels; BROKEN: at most, where names are
+const [READABLE, LARGEST] = [20, 44];                                    // sizes of type, pixels
+const [HIGH, WIDE] = [1.3, 0.61];                                        // of a line and of a character, by the size of type
+const WIDTHS = [80, 54, 44];                                             // that code is set for, in characters
 
 function stepShown() {
   return now.place in known.concepts ? page.querySelector(".shows")?.closest("section") || sections[0] : document.getElementById(now.place);
@@ -16,33 +18,26 @@ function present() {
   if (now.presenting) fit();
 }
 
-// The code as large as fits. Three ways to set lines, from the best: none wraps; they wrap between words; names are broken, too.
-// A way is taken if its type is readable or hardly smaller than what the ways after it would give.
+// The widest setting whose type a class can read, or the narrowest. A step that is higher than the screen is scrolled; what has
+// room is larger.
 function fit() {
+  const wide = Math.min(...Array.from(stepShown().querySelectorAll(".code"), (box) => box.clientWidth)) - 16;
+  room = WIDTHS.find((width) => wide / width / WIDE >= READABLE) || WIDTHS.at(-1);
+  draw();
+  mark([]);
   const section = stepShown();
-  const boxes = Array.from(section.querySelectorAll(".code"));
-  const high = () => section.getBoundingClientRect().bottom <= innerHeight;
-  const wide = () => boxes.every((box) => box.scrollWidth <= box.clientWidth);
-  const ways = [["unwrapped", () => high() && wide(), LARGEST], ["whole", () => high() && wide(), LARGEST], ["broken", high, BROKEN]];
-  const sizes = ways.map(([way, fits, most]) => {
-    section.dataset.lines = way;
-    return largest(section, fits, most);
-  });
-  const best = sizes.findIndex((size, place) => size >= READABLE || size >= 0.85 * Math.max(...sizes.slice(place)));
-  section.dataset.lines = ways[best][0];
-  section.style.setProperty("--type", `${sizes[best]}px`);
+  const longest = Math.max(...Array.from(section.querySelectorAll(".line"), (line) => line.textContent.length));
+  const lines = Math.max(...articles(section).map((article) => article.querySelectorAll(".line").length));
+  const whole = Math.min(wide / longest / WIDE, (innerHeight - 90) / lines / HIGH, LARGEST);
+  section.style.setProperty("--type", `${Math.max(wide / room / WIDE, whole)}px`);
+  scrollTo(0, 0);
 }
 
-// The largest size of type at which a step fits.
-function largest(section, fits, most) {
-  let [low, high] = [SMALLEST, most];
-  while (high - low > 0.25) {
-    const middle = (low + high) / 2;
-    section.style.setProperty("--type", `${middle}px`);
-    if (fits()) low = middle;
-    else high = middle;
-  }
-  return low;
+// What does not fit on the screen comes first, then the next step.
+function goOn(by) {
+  const before = scrollY;
+  scrollBy(0, 0.8 * by * innerHeight);
+  if (scrollY === before) turn(by);
 }
 
 function turn(by) {
@@ -59,7 +54,7 @@ document.querySelector("#leave").addEventListener("click", leave);
 for (const button of presenter.querySelectorAll("[data-by]")) button.addEventListener("click", () => turn(Number(button.dataset.by)));
 
 const KEYS = {
-  ArrowRight: () => turn(1), PageDown: () => turn(1), ArrowLeft: () => turn(-1), PageUp: () => turn(-1), Escape: leave,
+  ArrowRight: () => turn(1), PageDown: () => goOn(1), ArrowLeft: () => turn(-1), PageUp: () => goOn(-1), Escape: leave,
 };
 document.addEventListener("keydown", (event) => {
   if (!now.presenting || event.altKey || event.ctrlKey || event.metaKey || !KEYS[event.key]) return;

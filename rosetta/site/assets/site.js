@@ -40,8 +40,9 @@ document.querySelector(".skip").addEventListener("click", (event) => {
 document.addEventListener("click", async (event) => {
   const button = event.target.closest("button.copy");
   if (!button) return;
-  const lines = button.closest("article").querySelectorAll(".line");
-  const text = Array.from(lines, (line) => line.textContent).join("\n") + "\n";
+  const article = button.closest("article");
+  const lines = article.source || Array.from(article.querySelectorAll(".line"), (line) => line.textContent);
+  const text = lines.join("\n") + "\n";
   button.textContent = (await copied(text)) ? "Copied" : "Not copied";
   setTimeout(() => { button.textContent = "Copy"; }, 1500);
 });
