@@ -142,6 +142,7 @@ def settings(codes: list[str], widths: Collection[int]) -> list[list[str]]:
 
 
 def _comments_before(code: str, width: int) -> str:
+    """Each comment behind code that makes its line longer than this stands on a line before it."""
     lines = code.split("\n")
     try:
         tokens = list(generate_tokens(io.StringIO(code).readline))
@@ -151,7 +152,8 @@ def _comments_before(code: str, width: int) -> str:
         row, column = token.start
         line = lines[row - 1]
         before = line[:column].rstrip()
-        inside = '"""' in line or lines[row - 2].endswith("\\")  # where no line can be put
+        # Between lines of a text, or behind a backslash, no line can be put
+        inside = re.search("\"{3}|'{3}", line) or "".join(lines[: row - 1]).endswith("\\")
         if before and len(line) > width and not inside:
             lines[row - 1 : row] = [line[: len(line) - len(line.lstrip())] + token.string, before]
     return "\n".join(lines)

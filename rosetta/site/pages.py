@@ -241,6 +241,7 @@ def write_compare(pages: Pages, content: TaskContent, tasks: list[Task]) -> None
         pages.save(f"code/{content.key}/{program.key}.js", _script("program", program.key, steps))
     shown = content.concepts.items()
     known = {"rows": columns, "concepts": {key: concept.title for key, concept in shown}}
+    known["widths"] = WIDTHS
     known["entries"] = {key: addresses.relative(addresses.entry(key), page) for key, concept in shown if concept.entry}
     pages.write_of_task("compare", content, known=known, tasks=tasks)
 

@@ -6,10 +6,12 @@ import sys
 from urllib.parse import quote
 
 import pytest
+from click.testing import CliRunner
 
 from rosetta import entries
+from rosetta.cli import app
 from rosetta.paths import checkout
-from rosetta.site import addresses
+from rosetta.site import addresses, build
 from tests.test_report import CATALOG, TASK
 
 
@@ -88,6 +90,15 @@ def test_links_that_lead_nowhere_are_told(tmp_path):
         "index.html: compare/a.html#x+z/model leads to no place of that page",
         "alone.html: no page leads to it",
     ]
+
+
+@pytest.mark.parametrize("link, code", [("index.html", 0), ("gone.html", 1)])
+def test_check_ends_with_1_where_a_link_leads_nowhere(tmp_path, monkeypatch, link, code):
+    (tmp_path / "index.html").write_text(f'<a href="{link}"><a href="other.html">')
+    (tmp_path / "other.html").write_text('<a href="index.html">')
+    monkeypatch.setattr(build, "write", lambda *_: tmp_path / "index.html")
+    done = CliRunner().invoke(app, ["site", "--check", "--to", str(tmp_path)])
+    assert done.exit_code == code and ("index.html: gone.html leads to no file" in done.output) == bool(code)
 
 
 def test_theme_and_size_are_kept(reader):

@@ -7,7 +7,7 @@ const message = document.querySelector("#status");
 const marking = document.querySelector("#mark");
 const [adding, concepts, tasks] = ["#add", "#concept", "#task"].map((id) => document.querySelector(id));
 const sections = Array.from(document.querySelectorAll("section.step"));
-const known = JSON.parse(document.querySelector("#known").textContent);  // rows in the catalog's order, titles of concepts
+const known = JSON.parse(document.querySelector("#known").textContent);  // rows in the catalog's order, titles of concepts, widths of code
 known.steps = sections.map((section) => section.id);
 const rows = new Map(known.rows.map((row) => [row.name, row]));
 const loaded = { program: {}, outputs: {} };                             // by what, and by name

@@ -4,7 +4,6 @@
 const presenter = document.querySelector("#presenter");
 const [READABLE, LARGEST] = [20, 44];                                    // sizes of type, pixels
 const [HIGH, WIDE] = [1.3, 0.61];                                        // of a line and of a character, by the size of type
-const WIDTHS = [80, 54, 44];                                             // that code is set for, in characters
 
 function stepShown() {
   return now.place in known.concepts ? page.querySelector(".shows")?.closest("section") || sections[0] : document.getElementById(now.place);
@@ -22,7 +21,7 @@ function present() {
 // room is larger.
 function fit() {
   const wide = Math.min(...Array.from(stepShown().querySelectorAll(".code"), (box) => box.clientWidth)) - 16;
-  room = WIDTHS.find((width) => wide / width / WIDE >= READABLE) || WIDTHS.at(-1);
+  room = known.widths.find((width) => wide / width / WIDE >= READABLE) || known.widths.at(-1);
   draw();
   mark([]);
   const section = stepShown();
