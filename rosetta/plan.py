@@ -124,7 +124,8 @@ def make(
         refused = notebook.refusal(row.notebook, task.kind, optional) or _no_such_network(row, task, overrides, catalog)
         for repeat in range(seeds):
             seed = first + repeat
-            chosen = task.presets[used] | overrides | ({"SEED": seed} if repeat else {})
+            given = {"DEVICES": (slot or {}).get("gpus", 1)} if gpu and "DEVICES" in constants else {}  # its GPUs
+            chosen = task.presets[used] | given | overrides | ({"SEED": seed} if repeat else {})
             parameters = chosen | row.parameters
             test_each_epoch = parameters.pop("TEST_EACH_EPOCH", False)
             plans.append(

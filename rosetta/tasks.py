@@ -235,7 +235,9 @@ class Task(Strict):
         for name in values.keys() & choices:
             if values[name] not in choices[name]:
                 raise unknown(f"{name} in {where}:", values[name], choices[name])
-        for name in self.kind.bounded:
+        for name in (
+            self.kind.bounded if self.data else ()
+        ):  # a task that generates its data has as many as it is asked for
             if values.get(name, 0) > constants[name]:
                 raise RosettaError(f"{where}: {name} is {values[name]}, but there are only {constants[name]}")
 

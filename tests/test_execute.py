@@ -23,6 +23,7 @@ from papermill.exceptions import PapermillExecutionError
 from common.record import MIME
 from rosetta import catalog, plan
 from rosetta.errors import Unavailable
+from rosetta.kinds import KINDS
 from rosetta.records import readable
 from rosetta.run import child, devices, execute, processes
 from rosetta.run.devices import Slot
@@ -394,3 +395,20 @@ def test_an_executed_notebook_that_is_a_pipe_ends_that_run(standin):
     train(standin, put + "import signal\nos.kill(os.getppid(), signal.SIGKILL)\n")
     done = standin.run("good", "raises")
     assert done.returncode == 1 and "good: crashed" in done.stdout and "raises: failed" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "devices, said",
+    [(None, "none"), (["cpu in process 1"], "cpu in process 1"), (["a", "b", "c"], "a, b, c")],
+)
+def test_run_on_other_devices_than_it_was_given_has_failed(devices, said):
+    """What took part is counted by what the devices say of themselves."""
+    metrics = KINDS["train"].metrics(accuracy=0.9, parameters=1, loss=[0.5], epoch_s=[1.0], devices=devices)
+    trouble = KINDS["train"].trouble(metrics, {"DEVICES": 2, "EPOCHS": 1})
+    assert trouble.status == "failed"
+    assert trouble.error == f"DEVICES is 2, and the devices that took part are: {said}"
+
+
+def test_run_on_all_its_devices_is_in_order():
+    metrics = KINDS["train"].metrics(accuracy=0.9, parameters=1, loss=[0.5], epoch_s=[1.0], devices=["a", "b"])
+    assert KINDS["train"].trouble(metrics, {"DEVICES": 2, "EPOCHS": 1}) is None

@@ -41,6 +41,7 @@ class TrainMetrics(Metrics):
     examples_per_s: Number | None = None  # training examples in a steady epoch, or in the only one
     evaluate_s: Seconds | None = None
     examples_per_j: Number | None = None  # training examples in the epochs after the first, a joule of the GPU
+    devices: list[str] | None = None  # those that took part, each by what it says of itself, where a task has DEVICES
 
 
 BESIDE = (
@@ -70,6 +71,7 @@ class Train(Kind):
     metrics = TrainMetrics
     timed = SETUP | {"record": "evaluate_s"}
     trains, turns = True, "epochs"
+    lines = 130  # a network that is written out, and what several devices need
     phases = "forward", "backward", "step"
     free = frozenset({"SEED", "TARGET_ACCURACY"})
     beside = BESIDE
@@ -193,6 +195,9 @@ class Train(Kind):
             return Trouble("diverged", f"the loss is not a finite number from epoch {unusable[0]} on")
         if metrics.accuracy is None:
             return Trouble("failed", "the notebook reported no accuracy")
+        if "DEVICES" in params and len(metrics.devices or ()) != params["DEVICES"]:
+            seen = ", ".join(metrics.devices or ()) or "none"
+            return Trouble("failed", f"DEVICES is {params['DEVICES']}, and the devices that took part are: {seen}")
         for what, values in (("losses", metrics.loss), ("times", metrics.epoch_s)):
             if len(values) != params["EPOCHS"]:
                 return Trouble(

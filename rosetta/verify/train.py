@@ -10,7 +10,12 @@ for which all examples are alike, so that only the masks of dropout make the los
 The reference of the task offers ``WEIGHT_SHAPES``, ``initial_weights(seed)``, ``initial_bound(name)`` (0 for what is 0 at first),
 ``train(weights, batches, constants)`` (the weights after a step a batch, and the loss before each), ``probabilities(weights, x)``;
 where initial weights would hide a mistake, ``given_weights(seed)`` for the runs to start from; and where training has dropout, ``dropout_losses(weights, x, y, passes, rng)`` and ``weights_for_masks(weights, y)`` (with which all examples,
-of labels y, are alike). The task's ``data`` offers ``load(n_train=, n_test=, synthetic=)``. In the task's mistakes, the values of FORWARD
+of labels y, are alike). The task's ``data`` offers ``load(n_train=, n_test=, synthetic=)``; where it has none, the reference offers
+``data(n_train, n_test)``.
+
+A reference may have ``PROBE``: parameters of all runs in the place of those above. Then ``train`` takes the examples of an epoch in the
+place of a batch. With it goes ``ORDER``, what ``shuffled`` has over PROBE, and ``orders(weights, x, y, constants)``: the losses that an
+epoch can have at a learning rate of 0. ``score(outputs, labels)`` is there where the share of right classes is not what is told. In the task's mistakes, the values of FORWARD
 offer ``probabilities(weights, x)``, those of TRAINING ``train(weights, batches, constants)``.
 """
 
@@ -115,8 +120,30 @@ class Reference(proof.Reference):
 
         Loaded for the very sizes: synthetic data depends on how much there is.
         """
+        if self.task.data is None:
+            return tuple(map(cast, self.network.data(n_train, n_test)))
         loader = importlib.import_module(f"common.data.{self.task.data}")
         return tuple(map(cast, loader.load(n_train=n_train, n_test=n_test, synthetic=self.synthetic)))
+
+    @property
+    def probe(self) -> dict[str, Any]:
+        """Parameters of all runs, where the reference has some."""
+        return getattr(self.network, "PROBE", {})
+
+    @property
+    def sizes(self) -> dict[str, Any]:
+        """Parameters of ``trained``."""
+        return {"EPOCHS": STEPS, "N_TRAIN": BATCH, "BATCHSIZE": BATCHSIZE} | self.probe
+
+    @property
+    def constants(self) -> dict[str, Any]:
+        """Of the task, as the runs have them."""
+        return self.task.constants() | self.probe
+
+    @property
+    def score(self) -> Callable:
+        """What a notebook tells of its outputs and the labels."""
+        return getattr(self.network, "score", right)
 
     @cached_property
     def start(self) -> Weights:
@@ -139,7 +166,10 @@ class Reference(proof.Reference):
     @cached_property
     def mistakes(self) -> SimpleNamespace:
         """The task's own, and behind them those that any classifier knows."""
-        found, (x, _, _, _) = super().mistakes, self.data(BATCH, n_test=1)
+        found = super().mistakes
+        if self.probe:  # its epochs are no batches, and its labels no classes
+            return found
+        x, _, _, _ = self.data(BATCH, n_test=1)
         classes = self.network.probabilities(self.start, x[:1]).shape[1]
         of_any = shared.of_any(self.network.train, classes, self.task.constants())
         found.TRAINING = {**found.TRAINING, **{name: one for name, one in of_any.items() if name not in found.TRAINING}}
@@ -170,22 +200,23 @@ def judge(row: Row, probe: Prober, reference: Reference, gpu: bool) -> tuple[lis
 
 def trained(probe: Prober, reference: Reference, limits: dict, size: Size) -> tuple[list[Finding], Outputs]:
     """Levels 1, 3 and 4."""
-    sizes = {"EPOCHS": STEPS, "N_TRAIN": BATCH, "BATCHSIZE": BATCHSIZE, "N_TEST": size.n_test}
+    sizes = {"N_TEST": size.n_test} | reference.sizes
     outputs = from_weights(probe, reference.start, reference.task.without_chance | sizes)
     if outputs.error:
         return failed((1, 3, 4), outputs.error), outputs
     metrics, first = outputs.record.metrics, Judge(1)
     if not outputs.fit(reference.network, first):
         return [first.finding, *failed((3, 4), OTHER_WEIGHTS)], outputs
-    probabilities, labels = reference.tested(outputs.weights, BATCH, size.n_test)
-    third = forward(outputs.outputs, probabilities, labels, metrics.accuracy, limits)
+    probabilities, labels = reference.tested(outputs.weights, sizes["N_TRAIN"], sizes["N_TEST"])
+    third = forward(outputs.outputs, probabilities, labels, metrics.accuracy, limits, reference.score)
     fourth = training(outputs.weights, metrics.loss, reference.start, *reference.once(_steps), limits)
     return [first.finding, third, fourth], outputs
 
 
 def fresh(probe: Prober, reference: Reference, limits: dict) -> Finding:
     """Level 2."""
-    outputs = probe({"LR": 0.0, "EPOCHS": 1, "N_TRAIN": DROP_BATCH, "BATCHSIZE": DROP_BATCH, "N_TEST": FEW})
+    sizes = {"N_TRAIN": DROP_BATCH, "BATCHSIZE": DROP_BATCH, "N_TEST": FEW} | reference.probe
+    outputs = probe(sizes | {"LR": 0.0, "EPOCHS": 1})
     if outputs.error or not outputs.fit(reference.network, Judge(1)):
         return failed((2,), outputs.error or OTHER_WEIGHTS)[0]
     return initial(outputs.weights, reference.network.initial_bound, limits)
@@ -194,9 +225,14 @@ def fresh(probe: Prober, reference: Reference, limits: dict) -> Finding:
 def shuffled(probe: Prober, reference: Reference, fifth: Judge) -> None:
     """Level 5, the order of the examples."""
     sizes = {"EPOCHS": EPOCHS, "N_TRAIN": EXAMPLES, "BATCHSIZE": LONG_BATCH, "N_TEST": FEW}
-    outputs = from_weights(probe, reference.start, reference.task.without_chance | sizes)
+    parameters = reference.task.without_chance | sizes
+    if reference.probe:
+        parameters = reference.probe | {"EPOCHS": EPOCHS, "LR": 0.0} | reference.network.ORDER
+    outputs = from_weights(probe, reference.start, parameters)
     if outputs.error or not outputs.fit(reference.network, Judge(1)):
         fifth.fail(outputs.error or OTHER_WEIGHTS)
+    elif reference.probe:
+        epochs_apart(outputs.record.metrics.loss, reference, fifth)
     else:
         order(outputs.record.metrics.loss, reference, fifth)
 
@@ -225,18 +261,20 @@ def _dropout_losses(reference: Reference) -> np.ndarray:
 
 def _steps(reference: Reference) -> tuple[Weights, list[float]]:
     """The weights after the steps of ``trained``, and the loss before each."""
-    x, y, _, _ = reference.data(BATCH, n_test=1)
-    return reference.network.train(reference.start, [(x, y)] * STEPS, reference.task.constants())
+    x, y, _, _ = reference.data(reference.sizes["N_TRAIN"], n_test=1)
+    return reference.network.train(reference.start, [(x, y)] * reference.sizes["EPOCHS"], reference.constants)
 
 
 # ---- The levels. Losses are numbers, one an epoch, and there is an accuracy: else the run has failed (``Train.trouble``)
 
 
 def initial(fresh: dict, bound, tolerances: dict) -> Finding:
-    """Level 2: uniform weights, by their bound, mean and variance. ``bound``: name -> the bound; 0 of what is 0."""
+    """Level 2: uniform weights, by their bound, mean and variance. ``bound``: name -> the bound; 0 of what is 0; None: not looked at."""
     judge = Judge(2, tolerances)
     for name, array in fresh.items():
         array = cast(array)
+        if bound(name) is None:
+            continue
         if not bound(name):
             judge.at_most("bias", np.abs(array).max(), f"{name} is not zero")
             continue
@@ -249,15 +287,18 @@ def initial(fresh: dict, bound, tolerances: dict) -> Finding:
     return judge.finding
 
 
-def forward(mine, reference, labels, accuracy: float, tolerances: dict) -> Finding:
+def right(outputs, labels) -> float:
+    """The share of the examples that are classified rightly."""
+    return float((np.argmax(outputs, axis=1) == labels).mean())
+
+
+def forward(mine, reference, labels, accuracy: float, tolerances: dict, score: Callable = right) -> Finding:
     """Level 3: the notebook's test probabilities are the reference's with the same weights, and its accuracy is theirs."""
     judge = Judge(3, tolerances)
     _same_probabilities(judge, mine, reference)
     if judge.finding.passed:
-        hits = float((np.argmax(mine, axis=1) == labels).mean())
-        judge.at_most(
-            "accuracy", abs(hits - accuracy), "the accuracy is not that of the probabilities", 0.5 / len(labels)
-        )
+        difference = abs(score(mine, labels) - accuracy)
+        judge.at_most("accuracy", difference, "the accuracy is not that of the probabilities", 0.5 / len(labels))
     return judge.finding
 
 
@@ -315,6 +356,29 @@ def order(losses: list, reference: Reference, judge: Judge) -> None:
         judge.fail(f"all {len(losses)} epochs take the examples in {which}: are they shuffled anew in each epoch?")
 
 
+def epochs_apart(losses: list, reference: Reference, judge: Judge) -> None:
+    """Level 5 where no weight changes: each loss is that of some choice of the examples, and the epochs choose differently.
+
+    losses: one an epoch.
+    """
+    possible = np.array(reference.once(_orders))
+    for epoch, loss in enumerate(losses, start=1):
+        nearest = possible[np.abs(possible - loss).argmin()]
+        judge.at_most(
+            "order",
+            abs(nearest - loss),
+            f"no choice of the examples has the loss {loss:.6g} of epoch {epoch} ({nearest:.6g} is nearest): is one taken twice",
+        )
+    if np.ptp(losses) < np.diff(possible).min() / 2:
+        judge.fail(f"all {len(losses)} epochs take the same examples: are they shuffled anew in each epoch?")
+
+
+def _orders(reference: Reference) -> list[float]:
+    constants = reference.constants | reference.network.ORDER
+    x, y, _, _ = reference.data(constants["N_TRAIN"], n_test=1)
+    return reference.network.orders(reference.start, x, y, constants)
+
+
 def told_apart(reference: Reference, epochs: int = EPOCHS) -> float:
     """How far the losses of two runs lie apart at least, of which each repeats an order of its own.
 
@@ -364,7 +428,7 @@ def diagnose(findings: list[Finding], outputs: Outputs, reference: Reference, ro
 
 
 def _forward(outputs: Outputs, reference: Reference, limits: dict) -> str | None:
-    _, _, x, _ = reference.data(BATCH, outputs.record.params["N_TEST"])
+    _, _, x, _ = reference.data(reference.sizes["N_TRAIN"], outputs.record.params["N_TEST"])
     mine, weights = outputs.outputs, cast_all(outputs.weights, np.float32)
     first = cast(x[: min(LOOKED_AT, len(mine))], np.float32)
     right = reference.network.probabilities(weights, first)
@@ -389,14 +453,17 @@ def _training(failing: Finding, outputs: Outputs, reference: Reference, limits: 
     if all(np.array_equal(outputs.weights[name], array) for name, array in start.items()):
         if abs(losses[0] - expected[0]) <= limits["loss"]:
             return f"{numbers}; the weights are those of the start: does the optimizer take a step?"
-        return f"no batch came out of {BATCH} images at batch {BATCHSIZE}: is the short batch dropped?"
+        sizes = reference.sizes
+        return (
+            f"no batch came out of {sizes['N_TRAIN']} images at batch {sizes['BATCHSIZE']}: is the short batch dropped?"
+        )
 
     def replays() -> Iterator[Replay]:
         for name in reference.mistakes.TRAINING:
             _, (loss,) = reference.once(_replayed, name, 1)
             if abs(losses[0] - loss) * GUESS > max(abs(losses[0] - expected[0]), limits["loss"]):
                 continue  # it begins elsewhere: the other steps need not be computed
-            weights, theirs = reference.once(_replayed, name, STEPS)
+            weights, theirs = reference.once(_replayed, name, reference.sizes["EPOCHS"])
             yield name, training(outputs.weights, losses, start, weights, theirs, limits)
 
     said = named(failing, replays(), certain=CERTAIN)
@@ -412,14 +479,14 @@ def _compared(losses: list, expected: list, tolerance: float) -> str:
 
 def _first_step(reference: Reference) -> tuple[Weights, tuple[np.ndarray, np.ndarray]]:
     """What ``trained`` starts with, in float32: weights, and the batch."""
-    x, y, _, _ = reference.data(BATCH, n_test=1)
+    x, y, _, _ = reference.data(reference.sizes["N_TRAIN"], n_test=1)
     return cast_all(reference.start, np.float32), (cast(x, np.float32), y)
 
 
 def _replayed(reference: Reference, name: str, steps: int) -> tuple[Weights, list[float]]:
     """The weights after so many steps with a known mistake, and the loss before each."""
     start, batch = reference.once(_first_step)
-    constants = reference.task.constants() | {"BATCHSIZE": BATCHSIZE}
+    constants = reference.task.constants() | reference.sizes
     return reference.mistakes.TRAINING[name].train(start, [batch] * steps, constants)
 
 
