@@ -11,6 +11,7 @@ class Mutation:
     level: int  # that must fail; others may as well
     named: str | None = ""  # in the diagnosis, where that is not the key; None where nobody can tell
     pytorch: tuple[tuple[str, str, str], ...] = ()
+    tensorflow: tuple[tuple[str, str, str], ...] = ()
     mxnet_gluon: tuple[tuple[str, str, str], ...] = ()
     tensorflow1: tuple[tuple[str, str, str], ...] = ()
     tinygrad: tuple[tuple[str, str, str], ...] = ()
@@ -304,4 +305,14 @@ MUTATIONS = {
         ),
     ),
 }
-NOTEBOOKS = ("pytorch", "mxnet_gluon", "tensorflow1", "tinygrad", "flax", "mlx", "equinox", "keras[jax]")
+NOTEBOOKS = (
+    "pytorch",
+    "tensorflow",
+    "mxnet_gluon",
+    "tensorflow1",
+    "tinygrad",
+    "flax",
+    "mlx",
+    "equinox",
+    "keras[jax]",
+)

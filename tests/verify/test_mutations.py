@@ -14,7 +14,7 @@ from rosetta.verify import infer, speed, train
 from rosetta.verify.conformance import PROOFS
 from rosetta.verify.proof import Bench, Finding, Judge, Outputs, tolerances
 from rosetta.verify.train import TOLERANCES, USUAL, Size
-from tests.verify import imdb_mutations, mutations, networks_mutations, resnet_mutations
+from tests.verify import densenet_mutations, imdb_mutations, mutations, networks_mutations, resnet_mutations
 from tests.verify.copies import Copy, copied
 from tests.verify.mutations import NOTEBOOKS, Mutation
 
@@ -24,6 +24,7 @@ PLANTED = {
     "imdb_gru": imdb_mutations.MUTATIONS,
     "resnet50_features": resnet_mutations.MUTATIONS,
     "networks": networks_mutations.MUTATIONS,
+    "densenet_parallel": densenet_mutations.MUTATIONS,
 }
 SMALL = Size(n_test=20, drop_steps=50, n_drop_test=20)  # is enough for the other mistakes
 OF_BATCHES = ("last test batch dropped", "outputs of a recorded step read late")  # need as many test batches as usual

@@ -1,0 +1,110 @@
+"""The task ``densenet_parallel``: its images, its metric, its network, and what each known mistake moves."""
+
+import numpy as np
+import pytest
+
+from common.data import xrays
+from common.layers import Dense
+from common.parallel import mean_auc
+from common.params import densenet_parallel as params
+from common.params import networks
+from common.reference import densenet_parallel as reference
+from common.reference import densenet_parallel_mistakes as mistakes
+from rosetta import catalog
+from rosetta.verify.train import TOLERANCES, Reference, training
+
+TASK = catalog.load().task("densenet_parallel")
+RNG = np.random.RandomState(0)
+
+
+def test_mean_auc_is_the_chance_that_an_image_with_the_label_is_ranked_higher():
+    labels = RNG.random_sample((40, 3)) < 0.3
+    scores = RNG.randint(0, 6, labels.shape) / 6.0  # with ties
+    areas = [
+        np.mean([(a > b) + 0.5 * (a == b) for a in column[has] for b in column[~has]])
+        for column, has in zip(scores.T, labels.T)
+    ]
+    assert mean_auc(scores, labels) == pytest.approx(np.mean(areas))
+    with_one_of_all = np.concatenate([labels, np.ones((40, 1), bool)], axis=1)
+    assert mean_auc(np.concatenate([scores, scores[:, :1]], axis=1), with_one_of_all) == pytest.approx(np.mean(areas))
+
+
+def test_mean_auc_refuses_what_has_no_meaning():
+    with pytest.raises(ValueError, match="no label that some of the 4 images have"):
+        mean_auc(np.zeros((4, 2)), np.ones((4, 2)))
+    with pytest.raises(ValueError, match=r"probabilities of shape \(4, 2\), labels of shape \(4, 3\)"):
+        mean_auc(np.zeros((4, 2)), np.ones((4, 3)))
+
+
+def test_images_are_the_same_whatever_their_number_and_differ_between_training_and_test():
+    few, many = xrays.load(5, 3, pixels=16), xrays.load(xrays.CHUNK + 1, 4, pixels=16)
+    for a, b in zip(few, many):
+        assert np.array_equal(a, b[: len(a)])
+    x_train, y_train, x_test, _ = many
+    assert (x_train.shape, x_train.dtype) == ((513, 16, 16), np.uint8) and (y_train.shape, y_train.dtype) == (
+        (513, 14),
+        np.float32,
+    )
+    assert not np.array_equal(x_train[:4], x_test) and 0.15 < y_train.mean() < 0.25
+
+
+def settings(layers):
+    return [
+        (layer.kind, [settings(part) for part in layer.branches])
+        if layer.kind == "concat"
+        else (layer.kind, vars(layer))
+        for layer in layers
+    ]
+
+
+def test_the_network_is_that_of_the_benchmarks_with_other_logits():
+    blocks = [int(number) for number in params.BLOCKS.split(",")]
+    ours, (theirs, _) = params.densenet(blocks), networks.densenet121()
+    assert settings(ours[:-1]) == settings(theirs[:-1]) and settings(ours[-1:]) == settings([Dense(len(params.LABELS))])
+
+
+def test_the_whole_network_has_the_numbers_that_are_told():
+    shapes = params.network(params.BLOCKS).WEIGHT_SHAPES
+    statistics = sum(int(np.prod(shape)) for name, shape in shapes.items() if "running" in name)
+    trained = sum(int(np.prod(shape)) for shape in shapes.values()) - statistics
+    assert (trained, statistics) == (6968206, 83648)
+    assert {expected["parameters"] for expected in params.EXPECTED.values()} == {trained}
+
+
+def test_the_reference_computes_the_loss_of_its_gradients():
+    """By differences, in the flavour where one gradient is of all devices' images."""
+    network = reference.of("of all devices")
+    weights = network.given_weights(1)
+    x, y, _, _ = network.data(8, 1)
+    _, gradients, _ = network.gradients(weights, x, y)
+    for name in ("0.weight", "4.1.3.weight", next(n for n in weights if n.endswith("bias"))):
+        direction = RNG.normal(size=weights[name].shape)
+        up, down = (
+            network.gradients(dict(weights, **{name: weights[name] + step * direction}), x, y)[0]
+            for step in (1e-9, -1e-9)
+        )
+        assert (up - down) / 2e-9 == pytest.approx((gradients[name] * direction).sum(), rel=1e-4, abs=1e-6), name
+
+
+FLAVOURS = ("of each device, kept unbiased", "of each device, kept as their mean, epsilon hat", "of all devices")
+CASES = [(flavour, mistake) for flavour in FLAVOURS for mistake in mistakes.of(flavour).TRAINING]
+
+
+@pytest.fixture(scope="module")
+def right():
+    """For each flavour: the proof's constants, weights, images, and what training makes of them."""
+    found = {}
+    for flavour in FLAVOURS:
+        known = Reference(TASK, flavour)
+        x, y, _, _ = known.data(known.sizes["N_TRAIN"], 1)
+        epochs = [(x, y)] * known.sizes["EPOCHS"]
+        found[flavour] = known, epochs, known.network.train(known.start, epochs, known.constants)
+    return found
+
+
+@pytest.mark.parametrize("flavour, mistake", CASES)
+def test_each_known_mistake_fails_the_proof(right, flavour, mistake):
+    known, epochs, (weights, losses) = right[flavour]
+    wrong, told = mistakes.of(flavour).TRAINING[mistake].train(known.start, epochs, known.constants)
+    assert training(weights, losses, known.start, weights, losses, TOLERANCES).passed
+    assert not training(wrong, told, known.start, weights, losses, TOLERANCES).passed
