@@ -360,7 +360,7 @@ def test_every_line_of_the_reference_belongs_to_a_step(task):
     module = checkout.common / "reference" / f"{task.key}.py"
     program = sections.reference(module, checkout.common / "params" / f"{task.key}.py", task.kind)
     shown = "\n".join(section.code for section in program.sections)
-    functions = re.findall(r"^def \w+", module.read_text(), re.MULTILINE)
+    functions = re.findall(r"^ *(def \w+)", module.read_text(), re.MULTILINE)
     assert functions and all(f"{name}(" in shown for name in functions)
 
 
