@@ -166,7 +166,7 @@ def test_unplugged(standin, tmp_path):
     standin.catalog("".join(standin.entry(name) for name in ("raises", "good", "diverges")))
     variables = {"PYTHONPATH": str(tmp_path), "CUDA_VISIBLE_DEVICES": "0,1"}
     done = standin.run(options=("--synthetic",), **variables)
-    assert done.returncode == 1 and "1 of 3 runs ok" in done.stdout
+    assert done.returncode == 1 and "1 of 3 runs ok" in done.stdout, done.stdout
     said = the_line(done.stdout, "raises: failed: ")
     assert "on GPU 1: starting" in done.stdout
     record = standin.record("raises.failed")

@@ -103,7 +103,10 @@ def write(planned: Plan, code: dict[str, str], file: Path, kernels: Kernels, slo
     kernel = kernels.get(planned.row, file.with_suffix(".install.log"), gpus=slot.machine.gpus)
     parameters = "\n".join(f"{name} = {value!r}" for name, value in planned.parameters.items())
     first, *others = code.values()
-    file.write_text("\n\n".join([first, parameters, *others]) + "\n", encoding="utf-8")
+    pieces = [first, parameters, *others]
+    if any(re.search(r"\bIn\b", source) for source in others):  # IPython's list of the cells so far
+        pieces = ["In = []", *(f"In.append({source!r})\n{source}" for source in pieces)]
+    file.write_text("\n\n".join(pieces) + "\n", encoding="utf-8")
     return Script(file, kernel.python, kernel.variables | planned.variables, planned.row.notebook.parent)
 
 

@@ -1,4 +1,4 @@
-"""The task ``densenet_parallel``: its images, its metric, its network, and what each known mistake moves."""
+"""The task ``densenet_parallel``: its images, its metric and its network."""
 
 import numpy as np
 import pytest
@@ -9,11 +9,7 @@ from common.parallel import mean_auc
 from common.params import densenet_parallel as params
 from common.params import networks
 from common.reference import densenet_parallel as reference
-from common.reference import densenet_parallel_mistakes as mistakes
-from rosetta import catalog
-from rosetta.verify.train import TOLERANCES, Reference, training
 
-TASK = catalog.load().task("densenet_parallel")
 RNG = np.random.RandomState(0)
 
 
@@ -84,27 +80,3 @@ def test_the_reference_computes_the_loss_of_its_gradients():
             for step in (1e-9, -1e-9)
         )
         assert (up - down) / 2e-9 == pytest.approx((gradients[name] * direction).sum(), rel=1e-4, abs=1e-6), name
-
-
-FLAVOURS = ("of each device, kept unbiased", "of each device, kept as their mean, epsilon hat", "of all devices")
-CASES = [(flavour, mistake) for flavour in FLAVOURS for mistake in mistakes.of(flavour).TRAINING]
-
-
-@pytest.fixture(scope="module")
-def right():
-    """For each flavour: the proof's constants, weights, images, and what training makes of them."""
-    found = {}
-    for flavour in FLAVOURS:
-        known = Reference(TASK, flavour)
-        x, y, _, _ = known.data(known.sizes["N_TRAIN"], 1)
-        epochs = [(x, y)] * known.sizes["EPOCHS"]
-        found[flavour] = known, epochs, known.network.train(known.start, epochs, known.constants)
-    return found
-
-
-@pytest.mark.parametrize("flavour, mistake", CASES)
-def test_each_known_mistake_fails_the_proof(right, flavour, mistake):
-    known, epochs, (weights, losses) = right[flavour]
-    wrong, told = mistakes.of(flavour).TRAINING[mistake].train(known.start, epochs, known.constants)
-    assert training(weights, losses, known.start, weights, losses, TOLERANCES).passed
-    assert not training(wrong, told, known.start, weights, losses, TOLERANCES).passed
