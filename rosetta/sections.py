@@ -44,11 +44,13 @@ class Program:
 
 @dataclass(frozen=True)
 class Concept:
-    """What lines of notebooks show. about: Markdown; entry: the question that says more of it, by its id, if there is one."""
+    """What lines of notebooks show. about: Markdown; entry: the question that says more of it, by its id, if there is one; aliases:
+    other words that people type for one that is no entry."""
 
     title: str
     about: str
     entry: str | None = None
+    aliases: tuple[str, ...] = ()
 
 
 class Own(Strict):
@@ -56,6 +58,7 @@ class Own(Strict):
 
     title: str
     about: str
+    aliases: tuple[str, ...] = ()
 
 
 class Concepts(Strict):
@@ -214,7 +217,7 @@ def concepts(folder: Path) -> dict[str, Concept]:
         for file in sorted(folder.parent.glob("*/entries.toml"))
         for key, entry in load(file.parent).entries.items()
     }
-    found = {name: Concept(own.title, own.about) for name, own in listed.own.items()}
+    found = {name: Concept(own.title, own.about, aliases=own.aliases) for name, own in listed.own.items()}
     found |= {key: Concept(asked[key].question, asked[key].definition, key) for key in listed.order if key in asked}
     if unknown := [name for name in listed.order if name not in found]:
         raise RosettaError(

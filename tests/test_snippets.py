@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from common.data import images
+from common.data import images, xrays
 from rosetta.catalog import Row
 from rosetta.errors import Unavailable
 from rosetta.measure.rows import Measuring
@@ -91,6 +91,15 @@ if x.shape[-1] == 3:
     x = x.transpose(0, 3, 1, 2)
 off = np.abs(x - np.load({expected!r})).mean(axis=(1, 2, 3)) * 255 * 0.226
 assert off.max() < {most}, off
+"""
+# After the cells that read X-rays: the images of a folder, from memory and when they are asked for
+XRAYED = """
+import numpy as np
+x = np.stack([np.asarray(read(path)) for path in x_train]) if x_train[:1].dtype.kind == "U" else x_train[:]
+assert (x.dtype, type(x_train).__name__ == "Files" or x_train[:1].dtype.kind == "U") == (np.uint8, {from_disk})
+np.testing.assert_array_equal(y_train, np.load({labels!r})[: len(x)])
+assert len(x) > 8
+assert np.abs(x.astype(int) - np.load({expected!r})[: len(x)]).max() <= 1  # which rounding makes
 """
 SIZES = (
     (999, 257),
@@ -175,5 +184,43 @@ def test_own_pictures_are_cropped_alike(row, missing, tmp_path):
     after = CROPPED.format(expected=str(tmp_path / "expected.npy"), most=MOST)
     try:
         run(row, after, {"IMAGES": str(folder)}, roles=("parameters", "setup", "data"))
+    except Unavailable as reason:
+        missing(str(reason))
+
+
+@pytest.mark.rows
+@pytest.mark.drawn(4)
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("in_memory", [True, False], ids=["memory", "disk"])
+@pytest.mark.parametrize(
+    "row", [row for row in NOTEBOOKS if "XRAYS" in by_role(row.notebook)["parameters"]], ids=lambda row: row.name
+)
+def test_xrays_are_read_alike(row, in_memory, missing, tmp_path):
+    """As ChestX-ray14 is shipped: a table, and images in folders, some of which have four channels."""
+    random, lines = np.random.RandomState(0), ["Image Index,Finding Labels,Follow-up #,Patient ID"]
+    for patient in range(25):
+        folder = tmp_path / "xrays" / f"images_{patient % 3:03d}" / "images"
+        folder.mkdir(parents=True, exist_ok=True)
+        for number in range(2):
+            name = f"{patient:08d}_{number:03d}.png"
+            blocks = Image.fromarray(random.randint(0, 256, (20, 20)).astype(np.uint8))
+            noisy = np.asarray(blocks.resize((256, 256), Image.BICUBIC), int) + random.randint(-8, 9, (256, 256))
+            picture = Image.fromarray(noisy.clip(0, 255).astype(np.uint8))
+            picture.convert("L" if patient % 4 else "RGBA").save(folder / name)
+            lines.append(f"{name},{['No Finding', 'Edema|Mass'][(patient + number) % 2]},{number},{patient}")
+    (tmp_path / "xrays" / "Data_Entry_2017.csv").write_text("\n".join(lines) + "\n")
+
+    def read(path):
+        return Image.open(path).convert("L").resize((48, 48), Image.BOX)
+
+    expected, labels, *_ = xrays.load(12, 10, folder=str(tmp_path / "xrays"), read=read)
+    assert np.abs(np.roll(expected, 1, axis=2).astype(int) - expected).mean(axis=(1, 2)).min() > SHIFTED
+    for name, array in {"expected": expected, "labels": labels}.items():
+        np.save(tmp_path / f"{name}.npy", array)
+    found = {name: str(tmp_path / f"{name}.npy") for name in ("expected", "labels")}
+    parameters = {"PIXELS": 48, "BATCHSIZE": 6, "XRAYS": str(tmp_path / "xrays"), "IN_MEMORY": in_memory}
+    try:
+        after = XRAYED.format(**found, from_disk=not in_memory)
+        run(row, after, parameters, roles=("parameters", "setup", "data"))
     except Unavailable as reason:
         missing(str(reason))

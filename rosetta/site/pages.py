@@ -505,7 +505,19 @@ def write_search(pages: Pages, contents: list[TaskContent], frameworks: dict[str
     ]
     about += [(title, href, None) for title, href in documents]
     about += [(framework.title, addresses.framework(key), key) for key, framework in frameworks.items()]
-    found = [{"title": title, "about": "", "href": href, "framework": key} for title, href, key in about]
+    found = [{"title": title, "about": "", "aliases": "", "href": href, "framework": key} for title, href, key in about]
+    found += [
+        {
+            "title": concept.title,
+            "about": concept.about,
+            "aliases": ", ".join(concept.aliases),
+            "href": f"{addresses.of_task('concepts', one.key)}#{key}",
+            "framework": None,
+        }
+        for one in contents
+        for key, concept in one.concepts.items()
+        if not concept.entry
+    ]
     titles = {key: framework.title for key, framework in frameworks.items()}
     content = {"frameworks": titles, "words": words, "entries": entries, "pages": found}
     pages.save("assets/known.js", f"rosettaSearch.learn({json.dumps(content, ensure_ascii=False)});\n")

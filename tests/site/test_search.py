@@ -62,6 +62,12 @@ FIRST = {
     "graph mode": "compile",
     "timing": "time",
     "dropout probability somewhere": "dropout",
+    # A concept of a task, which is no entry
+    "two GPUs": "concepts/densenet_parallel#several-devices",
+    "multi-gpu": "concepts/densenet_parallel#several-devices",
+    "data parallel": "concepts/densenet_parallel#several-devices",
+    "MirroredStrategy": "concepts/densenet_parallel#several-devices",
+    "several devices mxnet": "concepts/densenet_parallel#several-devices",
 }
 
 

@@ -64,7 +64,7 @@ const rosettaSearch = window.rosettaSearch = {
       names: [...new Set(Object.values(entry.answers).flatMap((answer) => answer.names))].join(" "),
       words: Object.values(entry.answers).map((answer) => answer.words).join(" "),
     }));
-    const pages = content.pages.map((page, number) => ({ id: `page ${number}`, question: page.title, definition: page.about, page }));
+    const pages = content.pages.map((page, number) => ({ id: `page ${number}`, question: page.title, definition: page.about, aliases: page.aliases, page }));
     for (const one of [...entries, ...pages]) {
       const names = new Set([one.question, one.key || "", ...(one.aliases || "").split(", ")].map((name) => name.toLowerCase()));
       documents.set(one.id, { ...one, names, told: new Set(parts(`${one.question}, ${one.aliases}`)) });
