@@ -76,13 +76,13 @@ class _Plain:
 
 
 def play_two_gpus(lost: str) -> None:
-    """For a whole process: two GPUs, the first of which is lost once the file ``lost`` is there."""
+    """For a whole process: two GPUs, of which one is lost once the file ``lost`` has its number."""
     gpus = [FakeGpu("Tesla V100", energy=0), FakeGpu("Tesla V100", energy=0)]
     gpus[1].grows = GIB
     played = FakeNvml(_Plain, gpus)
 
     def alive(gpu):
-        gpu.lost = gpu is gpus[0] and os.path.exists(lost)
+        gpu.lost = os.path.exists(lost) and Path(lost).read_text() == str(gpus.index(gpu))
         return FakeNvml._alive(played, gpu)
 
     played._alive = alive

@@ -46,6 +46,7 @@ MUTATIONS = {
             ("optimizer", '"adam", adam)', '"adam", adam, kvstore=None)'),
             ("train", "trainer.step(DEVICES * BATCHSIZE)", "trainer.step(BATCHSIZE)"),
         ),
+        paddle=(("train", "logits = parallel(", "logits = model("),),
     ),
     "the gradients of the first device alone": Mutation(
         level=4, named=None, tensorflow1=(("optimizer", "(tf.add_n(gradients) / DEVICES,", "(gradients[0],"),)
@@ -76,6 +77,7 @@ MUTATIONS = {
     "batch norm over the images of all devices": Mutation(
         level=4,
         tensorflow=(("model", "BatchNormalization(", "BatchNormalization(synchronized=True, "),),
+        keras_tensorflow=(("model", "momentum=0.9, epsilon=1e-5", "momentum=0.9, epsilon=1e-5, synchronized=True"),),
     ),
     "the last device's statistics kept": Mutation(
         level=4,
@@ -109,6 +111,7 @@ MUTATIONS = {
             ("data", 'last_batch="discard"', 'last_batch="keep"'),
             ("train", SPLIT, "gluon.utils.split_and_load(array, devices, even_split=False)"),
         ),
+        tensorflow=(("data", "drop_remainder=True", "drop_remainder=False"),),
     ),
     "a learning rate that is multiplied by the number of devices": Mutation(
         level=4,

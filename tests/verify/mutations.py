@@ -19,6 +19,8 @@ class Mutation:
     mlx: tuple[tuple[str, str, str], ...] = ()
     equinox: tuple[tuple[str, str, str], ...] = ()
     keras_jax: tuple[tuple[str, str, str], ...] = ()
+    keras_tensorflow: tuple[tuple[str, str, str], ...] = ()
+    paddle: tuple[tuple[str, str, str], ...] = ()
     network: str = ""  # of a task that has several: the one that shows it
 
     def edits(self, row: str) -> tuple[tuple[str, str, str], ...]:
@@ -315,4 +317,6 @@ NOTEBOOKS = (
     "mlx",
     "equinox",
     "keras[jax]",
+    "keras[tensorflow]",
+    "paddle",
 )
