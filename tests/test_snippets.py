@@ -191,11 +191,11 @@ def test_own_pictures_are_cropped_alike(row, missing, tmp_path):
 @pytest.mark.rows
 @pytest.mark.drawn(4)
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("in_memory", [True, False], ids=["memory", "disk"])
+@pytest.mark.parametrize("feed", ["memory", "disk"])
 @pytest.mark.parametrize(
     "row", [row for row in NOTEBOOKS if "XRAYS" in by_role(row.notebook)["parameters"]], ids=lambda row: row.name
 )
-def test_xrays_are_read_alike(row, in_memory, missing, tmp_path):
+def test_xrays_are_read_alike(row, feed, missing, tmp_path):
     """As ChestX-ray14 is shipped: a table, and images in folders, some of which have four channels."""
     random, lines = np.random.RandomState(0), ["Image Index,Finding Labels,Follow-up #,Patient ID"]
     for patient in range(25):
@@ -218,9 +218,9 @@ def test_xrays_are_read_alike(row, in_memory, missing, tmp_path):
     for name, array in {"expected": expected, "labels": labels}.items():
         np.save(tmp_path / f"{name}.npy", array)
     found = {name: str(tmp_path / f"{name}.npy") for name in ("expected", "labels")}
-    parameters = {"PIXELS": 48, "BATCHSIZE": 6, "XRAYS": str(tmp_path / "xrays"), "IN_MEMORY": in_memory}
+    parameters = {"PIXELS": 48, "BATCHSIZE": 6, "XRAYS": str(tmp_path / "xrays"), "FEED": feed}
     try:
-        after = XRAYED.format(**found, from_disk=not in_memory)
+        after = XRAYED.format(**found, from_disk=feed == "disk")
         run(row, after, parameters, roles=("parameters", "setup", "data"))
     except Unavailable as reason:
         missing(str(reason))

@@ -36,17 +36,17 @@ SHARE = 0.2  # of the images have a label, on average
 CHUNK = 512  # images that are drawn at a time: a matter of memory
 
 
-def load(n_train, n_test, pixels=64, folder=None, read=None, in_memory=True):
+def load(n_train, n_test, pixels=64, folder=None, read=None, feed="memory"):
     """(x_train, y_train, x_test, y_test). Images are uint8 (n, pixels, pixels), labels float32 (n, 14), each 0 or 1.
 
     The first images are the same whatever their number. Without a folder they are generated. Else they are those of ChestX-ray14:
-    ``read(path)`` makes one image of a file. The training images become an array, or ``Files`` where they do not come
-    ``in_memory``. Raises DataError for a folder that cannot be used.
+    ``read(path)`` makes one image of a file. The training images become an array with the feed ``memory``, ``Files`` with ``disk``.
+    Raises DataError for a folder that cannot be used.
     """
     if folder:
-        return _of_patients(folder, n_train, n_test, read, in_memory)
-    if not in_memory:
-        raise DataError("IN_MEMORY=False reads files: set XRAYS to the folder of ChestX-ray14")
+        return _of_patients(folder, n_train, n_test, read, feed)
+    if feed == "disk":
+        raise DataError("FEED=disk reads files: set XRAYS to the folder of ChestX-ray14")
     train, test = _generated(n_train, pixels, seed=1), _generated(n_test, pixels, seed=2)
     loaded.remember("generated X-rays", True, train=n_train, test=n_test)
     return train + test
@@ -76,7 +76,7 @@ class Files:
             raise DataError("XRAYS: cannot read %s: %s" % (shown(os.path.basename(path)), reason)) from None
 
 
-def _of_patients(folder, n_train, n_test, read, in_memory):
+def _of_patients(folder, n_train, n_test, read, feed):
     """All images of a patient are for training, or all are for the test. Patients stand in one order, drawn by chance."""
     of_patient, left_out = _table(folder)
     names = sorted(of_patient)
@@ -92,7 +92,7 @@ def _of_patients(folder, n_train, n_test, read, in_memory):
         except ValueError as error:
             raise DataError("XRAYS: %s: %s has no more images for it" % (error, folder)) from None
         files = Files(paths, read)
-        parts += [files[:] if in_memory or name == "N_TEST" else files, np.array(labels, np.float32)]
+        parts += [files if feed == "disk" and name == "N_TRAIN" else files[:], np.array(labels, np.float32)]
     loaded.remember("ChestX-ray14", is_synthetic(folder), train=len(parts[0]), test=len(parts[2]), left_out=left_out)
     return tuple(parts)
 

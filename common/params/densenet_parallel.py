@@ -22,7 +22,6 @@ SEED = 0  # of the initial weights and of the order of the images
 N_TRAIN = 4000  # training images used
 N_TEST = 1000  # test images used
 XRAYS = None  # folder of ChestX-ray14 as its publisher ships it, or None: images are generated
-IN_MEMORY = True  # whether files of XRAYS are read once, before training; else each batch is read from disk
 INITIAL_WEIGHTS = None  # a file of canonical weights to start from (.npz), or None
 
 

@@ -49,7 +49,7 @@ def test_all_images_of_a_patient_are_in_one_part(folder, capsys):
 
 def test_the_first_images_are_the_same_whatever_their_number_and_come_from_disk_when_they_are_asked_for(folder):
     whole, few = (xrays.load(n, 4, folder=str(folder), read=read) for n in (None, 8))
-    files, labels, x_test, _ = xrays.load(8, 4, folder=str(folder), read=read, in_memory=False)
+    files, labels, x_test, _ = xrays.load(8, 4, folder=str(folder), read=read, feed="disk")
     assert np.array_equal(few[0], whole[0][:8]) and np.array_equal(few[2], whole[2][:4])
     assert np.array_equal(labels, few[1]) and np.array_equal(x_test, few[2])
     assert len(files) == 8 and np.array_equal(files[3], few[0][3])
@@ -67,10 +67,10 @@ def test_a_folder_that_cannot_be_used_is_one_line(folder, tmp_path):
         DataError, match="XRAYS: N_TRAIN must be between 1 and 21, not 64: .* has no more images for it"
     ):
         load(n_train=64)
-    with pytest.raises(DataError, match="IN_MEMORY=False reads files: set XRAYS"):
-        xrays.load(8, 4, in_memory=False)
+    with pytest.raises(DataError, match="FEED=disk reads files: set XRAYS"):
+        xrays.load(8, 4, feed="disk")
     table = folder / "Data_Entry_2017.csv"
-    files, *_ = load(in_memory=False)
+    files, *_ = load(feed="disk")
     whole = table.read_text()
     with open(files.paths[0], "w") as file:
         file.write("no number")
