@@ -28,8 +28,10 @@ DEVICES = (2, 4, 8, 16, 32, 64)
 LINKS = {"10 Gbit/s": 1.25e9, "100 Gbit/s": 12.5e9}  # bytes a second, of each device or server
 RUNS = """\
 Seconds of an epoch with so many devices, and in brackets the efficiency: the time of one device over n times the time of n. The
-network and the images are the same in a line, and so is the batch of each device. Without GPUs, each device is one thread of the same
-processor: such a line shows what sharing a step costs, not what a second device gains."""
+network and the images are the same in a line, and so is the batch of each device. Without GPUs, all devices are threads of one
+processor: such a line shows what sharing a step costs, not what a second device gains. *Busy* is how many processors the whole run
+kept at work, on average. Where one device keeps more than one busy, the efficiency is too low: Lightning, Flax, MindSpore, MXNet
+Gluon and NumPy, which Chainer computes with, take the others by themselves."""
 
 MODEL = """\
 This is a model, no measurement. A step takes as long as on one device. Then the devices exchange their gradients, and
@@ -106,19 +108,19 @@ def main() -> None:
 def _runs(known: Catalog, task: Task, every: list[Record]) -> list[str]:
     """A table for each machine and setting that was run with several numbers of devices; the line of a row, their times."""
     rows = {row.full_name: row for row in known.rows(task.key)}
-    settings: dict[tuple, dict[str, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
+    settings: dict[tuple, dict[str, dict[int, Record]]] = defaultdict(lambda: defaultdict(dict))
     for record in sorted(every, key=lambda record: record.started):
         row = rows.get(record.full_name)
         if row and record.status == "ok" and record.metrics.steady_epoch_s and is_todays(record, row.notebook):
             others = ", ".join(f"{name}={value}" for name, value in record.changed.items() if name != "DEVICES")
             setting = record.machine.name, ", ".join(filter(None, [record.preset, others]))
-            settings[setting][record.full_name][record.params["DEVICES"]] = record.metrics.steady_epoch_s
+            settings[setting][record.full_name][record.params["DEVICES"]] = record
     parts = []
-    for (machine, setting), times in sorted(settings.items()):
-        numbers = sorted({number for of_row in times.values() for number in of_row})
+    for (machine, setting), runs in sorted(settings.items()):
+        numbers = sorted({number for of_row in runs.values() for number in of_row})
         if len(numbers) > 1:
-            lines = {rows[name].title: times[name] for name in rows if name in times}
-            parts += [f"**{markdown.escape(machine)}**: {markdown.escape(setting)}", _efficiency(lines, numbers)]
+            parts.append(f"**{markdown.escape(machine)}**: {markdown.escape(setting)}")
+            parts.append(_efficiency({rows[name].title: runs[name] for name in rows if name in runs}, numbers))
     return parts
 
 
@@ -138,17 +140,19 @@ def _then(known: Catalog, task: Task) -> list[str]:
     return parts
 
 
-def _efficiency(lines: dict[str, dict[int, float]], numbers: list[int]) -> str:
-    """Seconds by the number of devices, each but the first with its efficiency in brackets."""
-    body = []
-    for title, times in lines.items():
+def _efficiency(lines: dict[str, dict[int, Record | float]], numbers: list[int]) -> str:
+    """Runs, or the seconds of one epoch, by the number of devices; from the second on with the efficiency in brackets."""
+    body, heading = [], ["framework", *(f"{number} device{'s' * (number > 1)}, s" for number in numbers)]
+    for title, runs in lines.items():
+        measured = {number: run for number, run in runs.items() if isinstance(run, Record)}
+        times = {number: run.metrics.steady_epoch_s for number, run in measured.items()} or runs
         cells = [f"{times[number]:,.3g}" if number in times else "" for number in numbers]
         for place, number in enumerate(numbers):
             if number > 1 and number in times and 1 in times:
                 cells[place] += f" ({times[1] / number / times[number]:.0%})"
-        body.append([markdown.escape(title), *cells])
-    heading = ["framework", *(f"{number} device{'s' * (number > 1)}, s" for number in numbers)]
-    return markdown.table(heading, body)
+        busy = [f"{run.metrics.cpu_s / run.metrics.wall_s:.1f}" for _, run in sorted(measured.items())]
+        body.append([markdown.escape(title), *cells, *([", ".join(busy)] if busy else [])])
+    return markdown.table([*heading, *(["busy"] if len(body[0]) > len(heading) else [])], body)
 
 
 def _gradient(task: Task, which: str) -> float:
