@@ -546,7 +546,7 @@ class _Row:
         for trouble in misreported(record, self.task):
             raise RosettaError(trouble)
         self.ran = planned, record
-        told = ", ".join(f"{quantity.heading} {quantity.cell([record])}" for quantity in self.task.kind.main)
+        told = ", ".join(f"{quantity.heading} {quantity.cell([record])}" for quantity in self.task.main)
         return f"{told}; but {doubted}" if (doubted := doubt(record)) else told
 
     def verify(self) -> str:

@@ -101,7 +101,7 @@ class Line(Strict):
 
     def end(self, record: Record, task: Task, ended: datetime, took_s: float | None) -> None:
         """Show what has become of the run: its main figure, or a verdict where the run is too short for one."""
-        main = task.kind.main[0]
+        main = task.main[0]
         verdict = task.verdict(main, [record])
         self.state, self.error, self.note = record.status, record.error, ""
         self.result = verdict.text if verdict else main.unit.one(main.of(record.metrics))

@@ -5,6 +5,7 @@ Also whether a value can stand in the place of a parameter.
 
 import importlib
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 from itertools import product
 from pathlib import Path
@@ -149,7 +150,8 @@ class Task(Strict):
     compared: list[dict[str, Any]] = [{}]  # parameters over the task's own with which `measure fastest` measures
     without_chance: dict[str, Any] = {}  # parameters of a run in which nothing is random, for ``verify``
     tolerances: dict[str, Positive] = {}  # of ``verify``, where this task needs others than its kind
-    guessing: Fraction | None = None  # the accuracy of a guess, where there is an accuracy
+    score: str | None = None  # what the kind's first figure is called, where it is no accuracy
+    guessing: Fraction | None = None  # the accuracy of a guess, or that other score, where there is one
     check: Check | None = None
     about: dict[str, str] = {}  # role -> what that step is in every notebook of this task, Markdown
     figures: str = ""  # what the figures of this task mean, Markdown, besides what its kind says
@@ -168,6 +170,12 @@ class Task(Strict):
     @property
     def kind(self) -> Kind:
         return KINDS[self.kind_name]
+
+    @property
+    def main(self) -> tuple[Quantity, ...]:
+        """The kind's main figures, the first under this task's own name."""
+        first, *others = self.kind.main
+        return replace(first, heading=self.score or first.heading), *others
 
     @property
     def folder(self) -> Path:

@@ -161,7 +161,7 @@ class Train(Kind):
         """
         accuracies = [run.metrics.accuracy for run in runs]
         comparable = all({"EPOCHS", "N_TRAIN", "N_TEST"} <= run.params.keys() for run in runs)
-        if quantity is not ACCURACY or None in accuracies or not comparable:
+        if quantity.of is not ACCURACY.of or None in accuracies or not comparable:
             return None
         seen = min(run.params["EPOCHS"] * run.params["N_TRAIN"] for run in runs) / constants["N_TRAIN"]
         if seen >= 1:

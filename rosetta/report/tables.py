@@ -30,16 +30,18 @@ class Executed:
 
 def overview(results: TaskResults, columns: list[Column] | None = None) -> Table:
     """The main figures of all rows, with what was published. columns: instead of those of presets."""
-    kind, columns = results.task.kind, results.presets if columns is None else columns
+    columns = results.presets if columns is None else columns
     headings = _headings("framework")
     for column in columns:
-        first, *others = kind.main
+        first, *others = results.task.main
         headings += [Heading(f"{column.title}: {first.heading}", first.better), *_headings(*others)]
     reference = [(source, name) for source in results.published for name in source.columns]
     headings += [Heading(f"{name} ({source.year})") for source, name in reference]
     rows = []
     for row in results.rows:
-        figures = [_figure(quantity, column.of(row), results.task) for column in columns for quantity in kind.main]
+        figures = [
+            _figure(quantity, column.of(row), results.task) for column in columns for quantity in results.task.main
+        ]
         rows.append([_head(row, to=row), *figures, *_published(results, row)])
     return Table(headings, rows, f"{results.task.title}: main figures")
 
@@ -50,7 +52,7 @@ def choice(results: TaskResults, badges: dict[str, Cell]) -> Table:
 
     Shares and published figures are not compared, so they say no way that is better. An empty place has its reason.
     """
-    quantities = results.task.kind.main + results.task.kind.beside
+    quantities = results.task.main + results.task.kind.beside
     headings = _headings("framework", "conformance")
     for column in results.presets:
         headings += [Heading(one.heading, None if one.share_of else one.better, column.title) for one in quantities]
@@ -84,7 +86,7 @@ def _published(results: TaskResults, row: Row) -> list[Cell]:
 
 def headline(results: TaskResults) -> list[str]:
     """How near to each other the rows come, of a main figure that is a share: a sentence of the first column of GPUs and of CPUs."""
-    quantity = results.task.kind.main[0]
+    quantity = results.task.main[0]
     sentences: dict[bool, str] = {}
     for column in results.presets if quantity.share_of else []:
         samples = [quantity.sample(runs) for runs in column.runs.values() if not results.task.verdict(quantity, runs)]
@@ -98,7 +100,8 @@ def headline(results: TaskResults) -> list[str]:
 
 def details(results: TaskResults, column: Column) -> Table:
     """Every figure of one column."""
-    shown = [quantity for quantity in results.task.kind.quantities if quantity.has_column(column.records)]
+    every = results.task.main + results.task.kind.details
+    shown = [quantity for quantity in every if quantity.has_column(column.records)]
     gpu_facts, rows = GPU_FACTS if column.machine.gpus else [], []
     for row in results.rows:
         if runs := column.of(row):
@@ -113,7 +116,7 @@ def details(results: TaskResults, column: Column) -> Table:
 
 def across_seeds(results: TaskResults, column: Column) -> Table | None:
     """Whether a row's first main figure lies outside what all other rows reach; None unless a row has several seeds."""
-    quantity = results.task.kind.main[0]
+    quantity = results.task.main[0]
     samples = [(row, sample) for row in results.rows if (sample := quantity.sample(column.of(row)))]
     if not any(len(sample) > 1 for _, sample in samples):
         return None
@@ -146,7 +149,7 @@ def unfinished(results: TaskResults) -> Table | None:
 
 def of_framework(results: TaskResults, framework: str) -> Table:
     """Every record of a framework with its main figures."""
-    main, rows = results.task.kind.main, []
+    main, rows = results.task.main, []
     for record in results.records:
         if record.framework == framework:
             facts = [Cell(record.title + _seed(record)), Cell(title(record)), Cell(record.status)]
