@@ -7,7 +7,7 @@ differs from that of the framework which the others are compared with, in italic
 import ast
 import re
 import sys
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
@@ -243,12 +243,10 @@ def _made(tree: ast.Module) -> set[str]:
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """What a framework's answers are written with. names: by id the API names; statements: by id the line of code that
-    tells most; ids: by the last part of a name, in lower case, where it stands."""
+    """What a framework's answers are written with. names: by id the API names; statements: by id the line of code that tells most."""
 
     names: dict[str, list[str]]
     statements: dict[str, str]
-    ids: dict[str, list[str]]
 
 
 def vocabulary(notebook: Path, task: Task) -> Vocabulary:
@@ -256,10 +254,7 @@ def vocabulary(notebook: Path, task: Task) -> Vocabulary:
     asked, (_, steps) = load(task.folder).entries, cut(notebook, task.kind)
     shared, found = [step.code for step in steps if step.role != task.kind.core], answers(notebook, task)
     places = {key: list(names(answer.code, shared)) for key, answer in found.items()}
-    ids: dict[str, list[str]] = defaultdict(list)
-    for key, named in places.items():
-        for last in dict.fromkeys(short(name) for name, _ in named):
-            ids[last].append(key)
+    answers_with = Counter(last for named in places.values() for last in {short(name) for name, _ in named})
     statements = {}
     for key, named in places.items():
         searched = {short(alias) for alias in (key, *asked[key].aliases)}
@@ -268,12 +263,12 @@ def vocabulary(notebook: Path, task: Task) -> Vocabulary:
         }
         # What people search it by, then what its text speaks of, then what few other answers need
         lasts = [(short(name), "." in name) for name, _ in named]
-        weights = [(last in searched, last in told, -len(ids[last]), whole) for last, whole in lasts]
+        weights = [(last in searched, last in told, -answers_with[last], whole) for last, whole in lasts]
         lines = found[key].code.splitlines()
         told_by = named[weights.index(max(weights))][1] if named else lines.index(max(lines, key=len))
         statements[key] = lines[told_by].strip()
     every = {key: list(dict.fromkeys(name for name, _ in named)) for key, named in places.items()}
-    return Vocabulary(every, statements, dict(ids))
+    return Vocabulary(every, statements)
 
 
 def short(name: str) -> str:

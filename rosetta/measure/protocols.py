@@ -283,7 +283,8 @@ def text(catalog: Catalog, every: list[Record], results: Path) -> str:
             parts += [f"## {protocol.title}", markdown.wrapped(protocol.about)]
             for source in sources:
                 named = f"[{source.source}]({source.url})" if source.url else source.source
-                parts.append(markdown.wrapped(f"Of {source.year}: {named}; {source.conditions}."))
+                several = " Its rates of several devices: [Several devices](scaling.md)." if source.platforms else ""
+                parts.append(markdown.wrapped(f"Of {source.year}: {named}; {source.conditions}.{several}"))
             of_protocol = [group for of, key, group in measured if (of.key, key) == (task.key, name)]
             if not of_protocol:
                 parts.append(f"Not measured yet: `run_all.py sweep --task {task.key} --protocol {name}`.")
