@@ -283,7 +283,8 @@ def text(catalog: Catalog, every: list[Record], results: Path) -> str:
             parts += [f"## {protocol.title}", markdown.wrapped(protocol.about)]
             for source in sources:
                 named = f"[{source.source}]({source.url})" if source.url else source.source
-                several = " Its rates of several devices: [Several devices](scaling.md)." if source.platforms else ""
+                scaled = source.platforms and (results / "scaling.md").is_file()  # by studies/scaling.py
+                several = " Its rates of several devices: [Several devices](scaling.md)." if scaled else ""
                 parts.append(markdown.wrapped(f"Of {source.year}: {named}; {source.conditions}.{several}"))
             of_protocol = [group for of, key, group in measured if (of.key, key) == (task.key, name)]
             if not of_protocol:
