@@ -78,7 +78,7 @@ class _Plain:
 def play_two_gpus(lost: str) -> None:
     """For a whole process: two GPUs, of which one is lost once the file ``lost`` has its number."""
     gpus = [FakeGpu("Tesla V100", energy=0), FakeGpu("Tesla V100", energy=0)]
-    gpus[1].grows = GIB
+    gpus[0].grows = gpus[1].grows = GIB  # either may be at work
     played = FakeNvml(_Plain, gpus)
 
     def alive(gpu):
