@@ -99,7 +99,9 @@ x = np.stack([np.asarray(read(path)) for path in x_train]) if x_train[:1].dtype.
 assert (x.dtype, type(x_train).__name__ == "Files" or x_train[:1].dtype.kind == "U") == (np.uint8, {from_disk})
 np.testing.assert_array_equal(y_train, np.load({labels!r})[: len(x)])
 assert len(x) > 8
-assert np.abs(x.astype(int) - np.load({expected!r})[: len(x)]).max() <= 1  # which rounding makes
+off = np.abs(x.astype(int) - np.load({expected!r})[: len(x)])
+assert off[np.load({whole!r})[: len(x)]].max() <= 1, off.max()  # which rounding makes
+assert off.mean(axis=(1, 2)).max() < {most}, off.mean(axis=(1, 2))
 """
 SIZES = (
     (999, 257),
@@ -196,7 +198,8 @@ def test_own_pictures_are_cropped_alike(row, missing, tmp_path):
     "row", [row for row in NOTEBOOKS if "XRAYS" in by_role(row.notebook)["parameters"]], ids=lambda row: row.name
 )
 def test_xrays_are_read_alike(row, feed, missing, tmp_path):
-    """As ChestX-ray14 is shipped: a table, and images in folders, some of which have four channels."""
+    """As ChestX-ray14 is shipped: a table, and images in folders, some of which have four channels. Where the new side divides the old
+    one, rounding alone makes a difference; else Pillow counts a pixel at an edge wholly, and others by its part."""
     random, lines = np.random.RandomState(0), ["Image Index,Finding Labels,Follow-up #,Patient ID"]
     for patient in range(25):
         folder = tmp_path / "xrays" / f"images_{patient % 3:03d}" / "images"
@@ -204,7 +207,8 @@ def test_xrays_are_read_alike(row, feed, missing, tmp_path):
         for number in range(2):
             name = f"{patient:08d}_{number:03d}.png"
             blocks = Image.fromarray(random.randint(0, 256, (20, 20)).astype(np.uint8))
-            noisy = np.asarray(blocks.resize((256, 256), Image.BICUBIC), int) + random.randint(-8, 9, (256, 256))
+            side = 240 if patient % 2 else 256
+            noisy = np.asarray(blocks.resize((side, side), Image.BICUBIC), int) + random.randint(-8, 9, (side, side))
             picture = Image.fromarray(noisy.clip(0, 255).astype(np.uint8))
             picture.convert("L" if patient % 4 else "RGBA").save(folder / name)
             lines.append(f"{name},{['No Finding', 'Edema|Mass'][(patient + number) % 2]},{number},{patient}")
@@ -213,14 +217,17 @@ def test_xrays_are_read_alike(row, feed, missing, tmp_path):
     def read(path):
         return Image.open(path).convert("L").resize((48, 48), Image.BOX)
 
-    expected, labels, *_ = xrays.load(12, 10, folder=str(tmp_path / "xrays"), read=read)
+    files, labels, *_ = xrays.load(12, 10, folder=str(tmp_path / "xrays"), read=read, feed="disk")
+    expected, whole = files[:], [Image.open(path).width % 48 == 0 for path in files.paths]
+    assert 2 < sum(whole) < 10
     assert np.abs(np.roll(expected, 1, axis=2).astype(int) - expected).mean(axis=(1, 2)).min() > SHIFTED
-    for name, array in {"expected": expected, "labels": labels}.items():
+    found = {"expected": expected, "labels": labels, "whole": whole}
+    for name, array in found.items():
         np.save(tmp_path / f"{name}.npy", array)
-    found = {name: str(tmp_path / f"{name}.npy") for name in ("expected", "labels")}
+        found[name] = str(tmp_path / f"{name}.npy")
     parameters = {"PIXELS": 48, "BATCHSIZE": 6, "XRAYS": str(tmp_path / "xrays"), "FEED": feed}
     try:
-        after = XRAYED.format(**found, from_disk=feed == "disk")
+        after = XRAYED.format(**found, from_disk=feed == "disk", most=MOST)
         run(row, after, parameters, roles=("parameters", "setup", "data"))
     except Unavailable as reason:
         missing(str(reason))
