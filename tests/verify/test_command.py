@@ -11,12 +11,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from rosetta import catalog
-from rosetta.errors import RosettaError
 from rosetta.kinds import KINDS
 from rosetta.verify import command as commands
 from rosetta.verify.conformance import PROOFS
-from rosetta.where import Where
 from tests import toys
 from tests.inside import Inside
 from tests.standin import StandIn, one_line
@@ -322,11 +319,3 @@ def test_zoo(inside, said, reason):
         text = page(inside, "toy_speed")
         assert "| framework | `narrow` | `wide` |" in text and "| NumPy | `narrow` | yes | " in text
         assert "| NumPy | `wide` | another one: twice the outputs |  |" in text
-
-
-def test_a_row_without_its_flavour_is_refused_by_name(monkeypatch, tmp_path):
-    (row,) = catalog.load().select(["pytorch"], "imdb_gru")
-    lacking = row.model_copy(update={"facts": row.facts.model_copy(update={"flavour": None})})
-    monkeypatch.setattr(catalog.Catalog, "select", lambda *_: [lacking])
-    with pytest.raises(RosettaError, match="imdb_gru/pytorch has no flavour: it is one of FLAVOURS in common/params/"):
-        commands.Setting(Where(synthetic=True, out=tmp_path))

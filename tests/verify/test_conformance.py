@@ -13,10 +13,12 @@ import pytest
 
 from common.data import pictures
 from rosetta import catalog, files
+from rosetta.errors import RosettaError
 from rosetta.paths import checkout
 from rosetta.site import build
-from rosetta.verify import conformance
+from rosetta.verify import command, conformance
 from rosetta.verify.conformance import PROOFS
+from rosetta.where import Where
 
 KNOWN = catalog.load()
 REAL = bool(os.environ.get("ROSETTA_DATA"))
@@ -106,3 +108,11 @@ def test_row_that_has_changed_is_stale_on_every_page(tmp_path, task):
     badges = build.badges(KNOWN, task, tmp_path)
     assert (badges[changed.name].text, badges[changed.name].badge) == ("stale", "bad")
     assert sum(cell.badge == "good" for cell in badges.values()) == rows - 1
+
+
+def test_a_row_without_its_flavour_is_refused_by_name(monkeypatch, tmp_path):
+    (row,) = catalog.load().select(["pytorch"], "imdb_gru")
+    lacking = row.model_copy(update={"facts": row.facts.model_copy(update={"flavour": None})})
+    monkeypatch.setattr(catalog.Catalog, "select", lambda *_: [lacking])
+    with pytest.raises(RosettaError, match="imdb_gru/pytorch has no flavour: it is one of FLAVOURS in common/params/"):
+        command.Setting(Where(synthetic=True, out=tmp_path))
