@@ -30,8 +30,8 @@ RUNS = """\
 Seconds of an epoch with so many devices, and in brackets the efficiency: the time of one device over n times the time of n. The
 network and the images are the same in a line, and so is the batch of each device. Without GPUs, all devices are threads of one
 processor: such a line shows what sharing a step costs, not what a second device gains. *Busy* is how many processors the whole run
-kept at work, on average. Where one device keeps more than one busy, the efficiency is too low: Lightning, Flax, MindSpore, MXNet
-Gluon and NumPy, which Chainer computes with, take the others by themselves."""
+kept at work on average, with one device and with several; compiling counts, too. Where one device keeps more than one busy, its epoch
+may have had more than one thread. Then the efficiency is too low."""
 
 MODEL = """\
 This is a model, no measurement. A step takes as long as on one device. Then the devices exchange their gradients, and
