@@ -120,7 +120,14 @@ def _runs(known: Catalog, task: Task, every: list[Record]) -> list[str]:
         numbers = sorted({number for of_row in runs.values() for number in of_row})
         if len(numbers) > 1:
             parts.append(f"**{markdown.escape(machine)}**: {markdown.escape(setting)}")
-            parts.append(_efficiency({rows[name].title: runs[name] for name in rows if name in runs}, numbers))
+            lines, busy = {}, {}
+            for name, row in rows.items():
+                every_run = sorted(runs.get(name, {}).items())
+                if every_run:
+                    lines[row.title] = {number: run.metrics.steady_epoch_s for number, run in every_run}
+                    shares = (run.metrics.cpu_s / run.metrics.wall_s for _, run in every_run)
+                    busy[row.title] = ", ".join(f"{share:.1f}" for share in shares)
+            parts.append(_efficiency(lines, numbers, busy))
     return parts
 
 
@@ -140,19 +147,17 @@ def _then(known: Catalog, task: Task) -> list[str]:
     return parts
 
 
-def _efficiency(lines: dict[str, dict[int, Record | float]], numbers: list[int]) -> str:
-    """Runs, or the seconds of one epoch, by the number of devices; from the second on with the efficiency in brackets."""
-    body, heading = [], ["framework", *(f"{number} device{'s' * (number > 1)}, s" for number in numbers)]
-    for title, runs in lines.items():
-        measured = {number: run for number, run in runs.items() if isinstance(run, Record)}
-        times = {number: run.metrics.steady_epoch_s for number, run in measured.items()} or runs
+def _efficiency(lines: dict[str, dict[int, float]], numbers: list[int], busy: dict[str, str] | None = None) -> str:
+    """Seconds of an epoch by the number of devices, from the second on with the efficiency in brackets. busy: by line, a last column."""
+    body = []
+    for title, times in lines.items():
         cells = [f"{times[number]:,.3g}" if number in times else "" for number in numbers]
         for place, number in enumerate(numbers):
             if number > 1 and number in times and 1 in times:
                 cells[place] += f" ({times[1] / number / times[number]:.0%})"
-        busy = [f"{run.metrics.cpu_s / run.metrics.wall_s:.1f}" for _, run in sorted(measured.items())]
-        body.append([markdown.escape(title), *cells, *([", ".join(busy)] if busy else [])])
-    return markdown.table([*heading, *(["busy"] if len(body[0]) > len(heading) else [])], body)
+        body.append([markdown.escape(title), *cells, *([busy[title]] if busy else [])])
+    heading = ["framework", *(f"{number} device{'s' * (number > 1)}, s" for number in numbers)]
+    return markdown.table([*heading, *(["busy"] if busy else [])], body)
 
 
 def _gradient(task: Task, which: str) -> float:
