@@ -586,7 +586,7 @@ def _log(file: Path) -> str:
 def misreported(record: Record, task: Task) -> Iterator[str]:
     """What is wrong with the figures of a run that ended well, one line each. A run that trains must have tested each epoch."""
     metrics, params = record.metrics, record.params
-    for name, wanted in task.expected(task.facts(record.name).flavour).items():
+    for name, wanted in task.expected(record.name).items():
         if getattr(metrics, name) != wanted:
             yield f"it reports {getattr(metrics, name)} {name}, and those of this network are {wanted}"
     for name in dict.fromkeys(task.kind.timed.values()):

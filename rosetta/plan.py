@@ -137,7 +137,7 @@ def make(
                     parameters=parameters,
                     constants=constants | chosen,
                     share=task.share(constants | chosen),
-                    expected=task.expected(row.facts.flavour),
+                    expected=task.expected(row.name),
                     flop=(flop := task.flop(constants | chosen)) and flop / (constants | chosen)[BATCH],
                     dataset=task.data,
                     synthetic=synthetic,

@@ -271,12 +271,19 @@ class Task(Strict):
         item_ms = facts.cost.gpu_item_ms if gpu else facts.cost.item_ms
         return constants[BATCH] * item_ms / 1000 * self.share(constants)
 
-    def expected(self, flavour: str | None = None) -> dict[str, Any]:
-        """What every finished run of a row of this flavour must have reported, by field of its metrics."""
-        expected = getattr(self.params, "EXPECTED", {})
-        if flavour and expected and flavour not in expected:
-            raise unknown(f"flavour in {self.file}:", flavour, expected)
-        return expected[flavour] if flavour and expected else expected
+    def expected(self, name: str) -> dict[str, Any]:
+        """What every finished run of this row must have reported, by field of its metrics.
+
+        Raises RosettaError where the task's network has flavours and the row says none of them.
+        """
+        expected, flavours = (getattr(self.params, constant, {}) for constant in ("EXPECTED", "FLAVOURS"))
+        flavour = self.facts(name).flavour
+        if flavours and flavour is None:
+            reason = f"of FLAVOURS in common/params/{self.key}.py; say it below [rows] of {self.file}"
+            raise RosettaError(f"{self.key}/{name} has no flavour: it is one {reason}")
+        if flavours and flavour not in flavours:
+            raise unknown(f"flavour of {name} in {self.file}:", flavour, flavours)
+        return expected[flavour] if flavours else expected
 
 
 def _module(package: str, key: str) -> ModuleType:

@@ -324,7 +324,7 @@ GOOD = {"accuracy": 0.5, "loss": [2.0, 1.5], "epoch_s": [1, 1], "epoch_accuracy"
     ],
 )
 def test_figures_that_cannot_be_true_are_told(wrong, said):
-    usual = GOOD | TASK.expected() | dict.fromkeys(TASK.kind.timed.values(), 1)
+    usual = GOOD | TASK.expected("pytorch") | dict.fromkeys(TASK.kind.timed.values(), 1)
     record = SimpleNamespace(
         name="pytorch",
         metrics=TrainMetrics(**usual | wrong),

@@ -110,9 +110,20 @@ def test_row_that_has_changed_is_stale_on_every_page(tmp_path, task):
     assert sum(cell.badge == "good" for cell in badges.values()) == rows - 1
 
 
-def test_a_row_without_its_flavour_is_refused_by_name(monkeypatch, tmp_path):
-    (row,) = catalog.load().select(["pytorch"], "imdb_gru")
-    lacking = row.model_copy(update={"facts": row.facts.model_copy(update={"flavour": None})})
-    monkeypatch.setattr(catalog.Catalog, "select", lambda *_: [lacking])
-    with pytest.raises(RosettaError, match="imdb_gru/pytorch has no flavour: it is one of FLAVOURS in common/params/"):
-        command.Setting(Where(synthetic=True, out=tmp_path))
+@pytest.mark.parametrize("key", KNOWN.tasks)
+def test_every_row_says_what_its_proof_needs(key, tmp_path):
+    setting = command.Setting(Where(task=key, synthetic=True, out=tmp_path))
+    assert {key for key, _ in setting.references} == {key} and len(setting.digests) == len(KNOWN.rows(key))
+
+
+@pytest.mark.parametrize(
+    "facts, said",
+    [
+        ({}, "imdb_gru/pytorch has no flavour: it is one of FLAVOURS in common/params/imdb_gru.py; say it below "),
+        ({"flavour": "reset_afer"}, "unknown flavour of pytorch in .* reset_afer; did you mean reset_after"),
+    ],
+)
+def test_a_row_that_is_of_no_flavour_is_refused_by_name(facts, said):
+    task = KNOWN.task("imdb_gru").model_copy(update={"rows": {"pytorch": facts}})
+    with pytest.raises(RosettaError, match=said):
+        task.expected("pytorch")
