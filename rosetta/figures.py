@@ -112,6 +112,7 @@ class Heading:
     text: str
     better: str | None = None  # "less" or "more", where figures are better that way
     column: str = ""  # the machine and the preset of its figures, where the reader chooses one of several
+    view: str = ""  # likewise the question that it answers
 
 
 @dataclass(frozen=True)

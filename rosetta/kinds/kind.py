@@ -102,6 +102,8 @@ MEMORY = Quantity("memory", lambda metrics: metrics.peak_rss, GIBIBYTES, better=
 GPU_MEMORY = Quantity("GPU memory", lambda metrics: metrics.peak_gpu_memory, GIBIBYTES, always=False)
 ENERGY = Quantity("energy", lambda metrics: metrics.energy_j, KILOJOULES, better="less", spread=True, always=False)
 MEASURED = (WALL, MEMORY, GPU_MEMORY, ENERGY)  # of every kind
+IMPORT = Quantity("import", lambda metrics: metrics.setup_s, SECONDS, better="less", least=0.5)
+STARTING = (IMPORT, DATA, BUILD, MEMORY, GPU_MEMORY)  # what it takes before anything is computed, and in all
 
 
 @dataclass(frozen=True)

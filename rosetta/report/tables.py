@@ -7,12 +7,13 @@ from rosetta import records
 from rosetta.catalog import Row
 from rosetta.figures import Cell, Heading, Sample, Table
 from rosetta.identity import is_todays
-from rosetta.kinds.kind import BATCH, BUSY, Quantity
+from rosetta.kinds.kind import BATCH, BUSY, STARTING, Quantity
 from rosetta.records import Record
 from rosetta.report.results import Column, TaskResults, title
 from rosetta.run import machine
 from rosetta.tasks import Task
 
+VIEWS = ("score and time", "start and memory")
 GPU_FACTS = ["examples come", "waits every", "of FP32 peak"]
 
 
@@ -47,28 +48,39 @@ def overview(results: TaskResults, columns: list[Column] | None = None) -> Table
 
 
 def choice(results: TaskResults, badges: dict[str, Cell]) -> Table:
-    """The main figures of all rows and what is read beside them, of each column: the reader chooses one. badges: by row name, how
-    far each is proven.
+    """The figures of all rows, of each column and each of ``VIEWS``: the reader chooses one of both. badges: by row name, how far
+    each is proven.
 
     Shares and published figures are not compared, so they say no way that is better. An empty place has its reason.
     """
-    quantities = results.task.main + results.task.kind.beside
+    asked = zip(VIEWS, (results.task.main + results.task.kind.beside, STARTING), strict=True)
+    shown = [
+        (column, view, one)
+        for view, quantities in asked
+        for column in results.presets
+        for one in quantities
+        if one.cell(column.records)
+    ]
     headings = _headings("framework", "conformance")
-    for column in results.presets:
-        headings += [Heading(one.heading, None if one.share_of else one.better, column.title) for one in quantities]
-    headings += [Heading(f"{name} ({source.year})") for source in results.published for name in source.columns]
+    headings += [
+        Heading(one.heading, None if one.share_of else one.better, column.title, view) for column, view, one in shown
+    ]
+    published = [f"{name} ({source.year})" for source in results.published for name in source.columns]
+    headings += [Heading(name, view=VIEWS[0]) for name in published]
     rows = []
     for row in results.rows:
         cells = [_head(row, to=row), badges.get(row.name, Cell("absent" if row.facts.absent else "not verified"))]
-        for column in results.presets:
-            runs = column.of(row)
-            cells += [_figure(one, runs, results.task) if runs else Cell(_reason(row, column)) for one in quantities]
+        for column, _, quantity in shown:
+            cell = _figure(quantity, column.of(row), results.task)
+            cells.append(cell if cell.text else Cell(_reason(row, column)))
         rows.append([*cells, *_published(results, row)])
     return Table(headings, rows, f"{results.task.title}: main figures")
 
 
 def _reason(row: Row, column: Column) -> str:
     """Why a row has no figure in a column."""
+    if column.of(row):
+        return "not measured"
     if row.facts.absent:
         return "cannot exist"
     return "needs a GPU" if row.facts.gpu_only and not column.machine.gpus else "not run"

@@ -173,6 +173,20 @@ def test_one_machine_at_a_time_and_factors_to_a_row_of_ones_choice(reader):
     )
 
 
+def test_a_view_of_start_and_memory(reader, screenshot):
+    page = reader.open("results.html#at=amd-epyc-2-cores%2C%20quick")
+    shown = lambda: page.locator(f"{MAIN} thead th:visible").all_inner_texts()  # noqa: E731
+    assert shown()[2:4] == ["accuracy", "train"] and "import" not in shown()
+    page.get_by_label("Question").select_option("start and memory")
+    assert shown() == ["framework", "conformance", "import", "data", "build", "memory"]
+    row = page.locator(f"{MAIN} tbody tr", has=page.locator("th", has_text="Flax")).first
+    *seconds, memory = row.locator("td:visible").all_inner_texts()[1:]
+    assert all(one.endswith(" s") for one in seconds) and memory.endswith(" GiB")
+    screenshot(page)
+    page.reload()
+    assert shown()[-1] == "memory", "the address keeps it"
+
+
 WRONG = ["frameworks=nonesuch", "sort=x.99.up&show=nothing", "filter=%E0%A4%A", "main", "="]
 
 

@@ -1,5 +1,5 @@
 // The tables of the results: which rows, figures or factors, sorted by what. The address says it all, as
-// #at=machine, preset&frameworks=key+key&filter=words&show=factor&base=row&sort=table.column.down; any other fragment is a place.
+// #at=machine, preset&view=question&frameworks=key+key&filter=words&show=factor&base=row&sort=table.column.down; any other fragment is a place.
 "use strict";
 
 const STEPS = [1, 1.05, 1.25, 1.5, 2, 4];                   // the factors from which a cell has the next colour
@@ -7,6 +7,7 @@ const tables = Array.from(document.querySelectorAll("table.sortable"));
 const boxes = Array.from(document.querySelectorAll("#frameworks input"));
 const filter = document.querySelector("#filter");
 const column = document.querySelector("#column");
+const view = document.querySelector("#view");
 const base = document.querySelector("#base");
 const told = document.querySelector("#status");
 
@@ -23,6 +24,7 @@ function read() {
   return {
     frameworks: "frameworks" in given ? given.frameworks.split("+").filter(Boolean).map(decoded) : null,
     at: decoded(given.at || ""),
+    view: decoded(given.view || ""),
     base: decoded(given.base || ""),
     filter: decoded(given.filter || ""),
     show: given.show === "factor" ? "factor" : "figures",
@@ -31,9 +33,10 @@ function read() {
 }
 
 function address(state) {
-  const { at, base, frameworks, filter: words, show, sort } = state;
+  const { at, base, frameworks, filter: words, show, sort, view } = state;
   const parts = [
     at && "at=" + encodeURIComponent(at),
+    view && "view=" + encodeURIComponent(view),
     frameworks && "frameworks=" + frameworks.map(encodeURIComponent).join("+"),
     words && "filter=" + encodeURIComponent(words),
     show === "factor" && "show=factor",
@@ -56,7 +59,7 @@ function show() {
   const state = read();
   for (const box of boxes) box.checked = !state.frameworks || state.frameworks.includes(box.value);
   if (filter.value.trim() !== state.filter) filter.value = state.filter;
-  for (const [select, value] of [[column, state.at], [base, state.base]]) {
+  for (const [select, value] of [[column, state.at], [view, state.view], [base, state.base]]) {
     select.value = value;
     if (select.selectedIndex < 0) select.selectedIndex = 0;
   }
@@ -65,20 +68,21 @@ function show() {
     const sorted = state.sort && state.sort.table === table.id && table.tHead.rows[0].cells[state.sort.column];
     if (sorted) sortTable(table, state.sort.column, state.sort.down);
     else unsortTable(table);
-    choose(table, state.at);
+    choose(table, state.at, view.value);
     hide(table, state);
     compare(table, state.show === "factor", state.base);
   }
   say(state);
 }
 
-// One machine and preset at a time: the one that is asked for, where the table has it, else its first.
-function choose(table, at) {
+// One machine and preset at a time: the one that is asked for, where the table has it, else its first. Of it, one question.
+function choose(table, at, view) {
   const headings = Array.from(table.tHead.rows[0].cells);
   const has = headings.map((heading) => heading.dataset.column || "").filter(Boolean);
   const chosen = has.includes(at) ? at : has[0];
   headings.forEach((heading, column) => {
-    const hidden = Boolean(heading.dataset.column) && heading.dataset.column !== chosen;
+    const { column: of = chosen, view: answers = view } = heading.dataset;
+    const hidden = of !== chosen || answers !== view;
     for (const row of table.rows) row.cells[column].hidden = hidden;
   });
   const caption = table.querySelector("caption") || table.createCaption();
@@ -141,6 +145,7 @@ document.querySelector("#all").addEventListener("click", () => change({ framewor
 document.querySelector("#none").addEventListener("click", () => change({ frameworks: [] }));
 for (const way of document.querySelectorAll("input[name=show]")) way.addEventListener("change", () => change({ show: way.value }));
 column.addEventListener("change", () => change({ at: column.selectedIndex ? column.value : "" }));
+view.addEventListener("change", () => change({ view: view.selectedIndex ? view.value : "" }));
 base.addEventListener("change", () => change({ base: base.value, show: base.value ? "factor" : read().show }));
 filter.addEventListener("input", () => {
   history.replaceState(null, "", address({ ...read(), filter: filter.value.trim() }));
