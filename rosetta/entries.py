@@ -10,6 +10,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from itertools import groupby
 from pathlib import Path
 from symtable import symtable
@@ -129,7 +130,7 @@ def _of_answers(notebook: Path, task: Task) -> Iterator[str]:
             yield f"{step.name} has the same code as {by_code[step.code]}: let it differ"
         by_code[step.code] = step.name
     compares = asked.compared_to not in (None, notebook.stem)
-    inputs = set(_imports([_tree(step.code) for step in every if step.role != task.kind.core]))
+    inputs = {name for step in every if step.role != task.kind.core for name in _imports(step.code)}
     groups = [asked.entries[name].group for name in ids]
     found = answers(notebook, task)
     for step, group, before in zip(steps, groups, ["", *groups]):
@@ -189,9 +190,10 @@ def names(code: str, before: Iterable[str] = ()) -> Iterator[tuple[str, int]]:
     A name begins with what a framework's module is imported as, or is an attribute of something else. Names of Python, NumPy and
     ``common`` are left out, and those that the code makes itself. before: code whose imports hold in this code.
     """
-    trees = [_tree(one) for one in (*before, code)]
-    modules, made, inside = _imports(trees), _made(trees[-1]), set()
-    for node in ast.walk(trees[-1]):
+    modules = {name: module for one in (*before, code) for name, module in _imports(one).items()}
+    tree, inside = _tree(code), set()
+    made = _made(tree)
+    for node in ast.walk(tree):
         if not isinstance(node, ast.Attribute | ast.Name) or node in inside:
             continue
         parts, root = [], node
@@ -211,6 +213,7 @@ def keywords(code: str) -> Iterator[str]:
     return (node.arg for node in ast.walk(_tree(code)) if isinstance(node, ast.keyword) and node.arg)
 
 
+@cache  # of a notebook each cell asks for all cells
 def _tree(code: str) -> ast.Module:
     try:
         return ast.parse(code)
@@ -218,10 +221,11 @@ def _tree(code: str) -> ast.Module:
         return ast.Module([], [])
 
 
-def _imports(trees: list[ast.Module]) -> dict[str, str]:
+@cache
+def _imports(code: str) -> dict[str, str]:
     """By the name in the code what it is imported from."""
     found = {}
-    for node in (node for tree in trees for node in ast.walk(tree)):
+    for node in ast.walk(_tree(code)):
         if isinstance(node, ast.Import):
             found |= {alias.asname or alias.name.partition(".")[0]: alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):

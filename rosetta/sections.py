@@ -12,6 +12,7 @@ import sys
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
+from functools import cache
 from itertools import groupby
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -171,15 +172,16 @@ def follow(code: str, new: str, lines: Collection[int]) -> list[int]:
     """The lines of ``new``, the same code set anew, that hold a name, number, text or operator of these lines of ``code``, from 0."""
     if code == new or not lines:
         return sorted(lines)
+    return sorted({after for before, after in _same_lines(code, new) if before in lines})
+
+
+@cache  # each concept asks
+def _same_lines(code: str, new: str) -> set[tuple[int, int]]:
+    """The line in ``code`` and that in ``new`` of each token that formatting kept."""
     before, after = _tokens(code), _tokens(new)
     matcher = SequenceMatcher(None, [text for text, _ in before], [text for text, _ in after], autojunk=False)
-    found = {
-        after[block.b + n][1]
-        for block in matcher.get_matching_blocks()
-        for n in range(block.size)
-        if before[block.a + n][1] in lines
-    }
-    return sorted(found)
+    blocks = matcher.get_matching_blocks()
+    return {(before[block.a + n][1], after[block.b + n][1]) for block in blocks for n in range(block.size)}
 
 
 def _tokens(code: str) -> list[tuple[str, int]]:

@@ -71,7 +71,7 @@ class Train(Kind):
     metrics = TrainMetrics
     timed = SETUP | {"record": "evaluate_s"}
     trains, turns = True, "epochs"
-    lines = 130  # a network that is written out, and what several devices need
+    lines = 140  # a network that is written out, and what several devices need
     phases = "forward", "backward", "step"
     free = frozenset({"SEED", "TARGET_ACCURACY"})
     beside = BESIDE

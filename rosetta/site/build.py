@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 import shutil
 import subprocess
 from collections.abc import Iterable, Iterator
@@ -20,12 +21,13 @@ from rosetta.figures import Cell
 from rosetta.measure import protocols, tables
 from rosetta.paths import checkout
 from rosetta.records import Record
-from rosetta.site import addresses, pages
+from rosetta.site import addresses, html, pages
 from rosetta.site.pages import Pages, TaskContent
 from rosetta.verify import conformance
 
 ASSETS = Path(__file__).resolve().parent / "assets"
 EXAMPLES = 2  # frameworks on the first page beside those that a comparison begins with: the last ones of the catalog
+HEADING = re.compile(r"^## (.+)$", re.MULTILINE)
 SITEMAP = "http://www.sitemaps.org/schemas/sitemap/0.9"
 MARK = ".rosetta-site"  # in a folder that holds a site, so that no other folder is ever emptied
 
@@ -83,12 +85,17 @@ def write(
         measured = {
             checkout.results / module.PAGE: module.text(catalog, every, folder) for module in (tables, protocols)
         }
-        documents = []
+        documents, texts = [], []
         for file in [*written, *measured, checkout.results / "scaling.md"]:  # the last by studies/scaling.py
             if file in measured or file.is_file() and file != checkout.docs / "README.md":  # the pages' index
                 text = measured.get(file) or file.read_text(encoding="utf-8")
                 documents.append(_write_document(site, file, text))
-        pages.write_search(site, contents, frameworks, documents)
+                title, href = documents[-1]
+                texts += [
+                    documents[-1],
+                    *((f"{title}: {heading}", f"{href}#{html.place(heading)}") for heading in HEADING.findall(text)),
+                ]
+        pages.write_search(site, contents, frameworks, texts, chosen, catalog.main)
         shared = {"frameworks": frameworks, "pairs": chosen}
         shown = [*dict.fromkeys([*catalog.compared, *list(frameworks)[-EXAMPLES:]])]
         site.write(addresses.INDEX, "index.html", pages.NAME, "Home", contents=contents, shown=shown, **shared)

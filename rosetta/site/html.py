@@ -41,12 +41,16 @@ def markdown(text: str, folder: Path, resolve: Resolve) -> Markup:
     tokens = parser.parse(text)
     for token, following in zip(tokens, [*tokens[1:], None]):
         if token.type == "heading_open":
-            words = re.sub(r"[^\w\- ]", "", following.content.lower())
-            token.attrSet("id", words.replace(" ", "-"))  # what links to the heading name it by, as GitHub makes it
+            token.attrSet("id", place(following.content))
         for child in token.children or []:
             for name in {"href", "src"} & child.attrs.keys():
                 _relink(child, name, folder, resolve)
     return Markup(parser.renderer.render(tokens, parser.options, {}))
+
+
+def place(heading: str) -> str:
+    """What links to a heading name it by, as GitHub makes it."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
 def _relink(token: Token, name: str, folder: Path, resolve: Resolve) -> None:

@@ -52,6 +52,28 @@ HOW = (
     ("the shortest way", ("Shortest way",)),
     ("none", ()),
 )
+# What people type for pages that have no answer of the dictionary in them
+ALSO = {
+    "compare": "whole programs, side by side, code",
+    "concepts": "",
+    "network": "definition, data, layers",
+    "results": "fastest, speed, training time, benchmark, score, GPU, CPU, memory",
+    "conformance": "proof, the same network, tolerance",
+}
+OWN = (
+    ("Results", addresses.OVERVIEW, "fastest, speed, training time, benchmark, figures, GPU, CPU"),
+    (
+        "Results: start and memory",
+        f"{addresses.OVERVIEW}#view={tables.VIEWS[1].replace(' ', '%20')}",
+        "fastest start, start-up time, import time, RAM",
+    ),
+    (
+        "Choose a framework",
+        addresses.CHOICE,
+        "which framework, download size, disk, lines of code, Python version, CUDA",
+    ),
+    ("About", addresses.ABOUT, "all pages, documentation"),
+)
 LINKED = re.compile(r"\[([^\]]*)\]\([^)]*\)")  # of Markdown, the words of a link
 
 
@@ -480,8 +502,17 @@ def _beside(content: TaskContent, framework: str, key: str) -> tuple[str, str]:
     return content.words[framework].statements[key], answer.differs.lower() if answer.differs in BITES else ""
 
 
-def write_search(pages: Pages, contents: list[TaskContent], frameworks: dict[str, Framework], documents: list) -> None:
-    """What the search knows, as a script."""
+def write_search(
+    pages: Pages,
+    contents: list[TaskContent],
+    frameworks: dict[str, Framework],
+    texts: list[tuple[str, str]],
+    chosen: list[tuple[str, str]],
+    main: str,
+) -> None:
+    """What the search knows, as a script. texts: titles and addresses of documents and their sections. chosen: the pairs that have
+    a page. main: the task whose programs stand side by side for any two frameworks.
+    """
     entries = [
         {
             "id": key,
@@ -499,13 +530,17 @@ def write_search(pages: Pages, contents: list[TaskContent], frameworks: dict[str
         for word in framework.words(key):
             words.setdefault(word, []).append(key)
     about = [
-        (f"{one.task.title}: {one.heading(folder).lower()}", addresses.of_task(folder, one.key), None)
+        (f"{one.task.title}: {one.heading(folder).lower()}", addresses.of_task(folder, one.key), None, ALSO[folder])
         for one in contents
         for folder in one.folders
     ]
-    about += [(title, href, None) for title, href in documents]
-    about += [(framework.title, addresses.framework(key), key) for key, framework in frameworks.items()]
-    found = [{"title": title, "about": "", "aliases": "", "href": href, "framework": key} for title, href, key in about]
+    about += [(title, href, None, words) for title, href, words in OWN]
+    about += [(title, href, None, "") for title, href in texts]
+    about += [(framework.title, addresses.framework(key), key, "") for key, framework in frameworks.items()]
+    found = [
+        {"title": title, "about": "", "aliases": words, "href": href, "framework": key}
+        for title, href, key, words in about
+    ]
     found += [
         {
             "title": concept.title,
@@ -519,7 +554,18 @@ def write_search(pages: Pages, contents: list[TaskContent], frameworks: dict[str
         if not concept.entry
     ]
     titles = {key: framework.title for key, framework in frameworks.items()}
-    content = {"frameworks": titles, "words": words, "entries": entries, "pages": found}
+    pairs = [f"{one}-to-{other}" for one, other in chosen]
+    (programs,) = (one for one in contents if one.key == main)
+    columns = {key: of[0].name for key in frameworks if (of := programs.of_framework(key))}
+    beside = {"title": programs.task.title, "href": addresses.of_task("compare", main), "columns": columns}
+    content = {
+        "frameworks": titles,
+        "words": words,
+        "entries": entries,
+        "pages": found,
+        "pairs": pairs,
+        "beside": beside,
+    }
     pages.save("assets/known.js", f"rosettaSearch.learn({json.dumps(content, ensure_ascii=False)});\n")
 
 

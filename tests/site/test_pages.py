@@ -153,7 +153,7 @@ def test_every_place_is_a_link_that_opens_it(reader, site):
     assert page.locator("thead th:visible").all_inner_texts() == ["Concept", "PyTorch", "Flax", "TensorFlow 1"]
 
 
-@pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.partition(".")[0])
+@pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.partition(":")[0])
 def test_lesson_says_at_its_head_what_it_needs(lesson):
     head = lesson.partition("| minutes |")[0]
     assert "*This lesson needs the environments" in head

@@ -70,6 +70,28 @@ FIRST = {
     "several devices mxnet": "concepts/densenet_parallel#several-devices",
 }
 
+# What a reader came for: what is typed on the first page, where Enter leads, and what must stand there
+JOURNEYS = {
+    "dropout in CNTK": ("dropout cntk", "c/dropout.html#cntk", "C.layers.Dropout(dropout_rate=0.2)"),
+    "momentum in MXNet": ("momentum mxnet", "c/sgd-momentum.html#mxnet_gluon", "momentum=0.9"),
+    "how Flax saves weights": ("flax save weights", "c/save-load.html#flax", "checkpointer.save("),
+    "why TensorFlow 1 has no shape to print": ("print tensorflow 1", "c/debug-value.html#tensorflow1", "tf.print"),
+    "which framework starts fastest": ("fastest start", "results.html#view=start%20and%20memory", "import"),
+    "no_grad in Lasagne": ("no_grad lasagne", "c/inference.html#lasagne", "deterministic"),
+    "GRU of PyTorch beside Chainer's": ("gru pytorch chainer", "c/gru.html#pytorch", "L.NStepGRU"),
+    "the fastest CNN on a GPU": ("fastest cnn gpu", "results/cifar10_cnn.html", "nvidia-h200, full"),
+    "Keras' words in Gluon": (
+        "keras gluon",
+        "compare/cifar10_cnn.html#keras%5Btensorflow%5D+mxnet_gluon",
+        "gluon.Trainer",
+    ),
+    "lesson 1 on a projector": (
+        "lesson 1",
+        "docs/teaching.html#lesson-1-the-same-network-in-three-styles",
+        "TensorFlow 1 (2015) describes first",
+    ),
+}
+
 
 @pytest.fixture
 def home(reader):
@@ -88,6 +110,26 @@ def test_what_people_type_finds_its_entry_first(home):
         if one != first and ("#" in first or one.partition("#")[0] != first)
     }
     assert not wrong
+
+
+@pytest.mark.parametrize("journey", JOURNEYS)
+def test_a_journey_by_the_keyboard(home, site, journey, screenshot):
+    typed, href, there = JOURNEYS[journey]
+    home.keyboard.type(typed)
+    home.wait_for_selector("#found-0[aria-selected=true]")
+    home.keyboard.press("Enter")
+    home.wait_for_function("document.readyState == 'complete' && !location.href.includes('/index.html')")
+    home.wait_for_timeout(300)
+    assert home.url.removeprefix(f"file://{site}/").partition("/parameters")[0] == href
+    assert there in home.locator("main").inner_text()
+    screenshot(home)
+
+
+def test_two_frameworks_lead_to_their_words_and_their_programs(home):
+    found = home.evaluate("rosettaSearch.find('from PyTorch to Flax')")
+    assert [one["href"] for one in found[:2]] == ["from-pytorch-to-flax.html", "compare/cifar10_cnn.html#pytorch+flax"]
+    found = home.evaluate("rosettaSearch.find('flax pytorch')")
+    assert found[0]["href"] == "from-flax-to-pytorch.html"
 
 
 @pytest.mark.parametrize("text, title", [("chainer", "Chainer"), ("theano", "Lasagne (Theano)"), ("jax", "Flax")])

@@ -31,14 +31,17 @@ function parts(text) {
 function read(text) {
   const joined = text.toLowerCase().replace(/\b([a-z]+) (\d)(?![\w.])/g, (both, word, digit) => (known.words[word + digit] ? word + digit : both));
   const chosen = new Set();
+  const pair = [];                                 // the first framework that each word means
   const left = [];
   for (const word of joined.split(/[\s,;?!]+/).filter(Boolean)) {
     const named = known.words[word];
-    if (named) named.forEach((key) => chosen.add(key));
-    else left.push(word);
+    if (named) {
+      pair.push(named[0]);
+      named.forEach((key) => chosen.add(key));
+    } else left.push(word);
   }
   const wanted = left.filter((word) => !IDLE.has(word));
-  return { chosen: Object.keys(known.frameworks).filter((key) => chosen.has(key)), typed: left.join(" "), wanted: wanted.length ? wanted : left };
+  return { pair: [...new Set(pair)], chosen: Object.keys(known.frameworks).filter((key) => chosen.has(key)), typed: left.join(" "), wanted: wanted.length ? wanted : left };
 }
 
 // ---- What is known
@@ -48,7 +51,7 @@ let index = null;
 const documents = new Map();
 
 const rosettaSearch = window.rosettaSearch = {
-  // content: {frameworks: {key: title}, words: {word: [key]}, entries: [...], pages: [...]}
+  // content: {frameworks: {key: title}, words: {word: [key]}, entries: [...], pages: [...], pairs: ["a-to-b"], beside: {title, href, columns}}
   learn(content) {
     known = content;
     index = new MiniSearch({
@@ -74,9 +77,9 @@ const rosettaSearch = window.rosettaSearch = {
 
   // The results for what is typed, best first: {href, title, framework, line, about}.
   find(text) {
-    const { chosen, typed, wanted } = read(text);
+    const { chosen, pair, typed, wanted } = read(text);
     const query = wanted.map((word) => word.replace(/[()[\]{}"'`]/g, "").replace(/^[._]+|[._]+$/g, "")).filter(Boolean).join(" ");
-    if (!query) return chosen.length ? chosen.map(frameworkPage).filter(Boolean) : [];
+    if (!query || pair.length && wanted.every((word) => IDLE.has(word))) return [...together(pair), ...chosen.map(frameworkPage).filter(Boolean)];
     const lasts = query.split(" ").filter((word) => word.includes(".")).map((word) => word.split(".").pop());
     // What is told as a name of an entry, word for word, is that entry
     const boostDocument = (id) => {
@@ -93,6 +96,17 @@ const rosettaSearch = window.rosettaSearch = {
     return hits.slice(0, SHOWN).flatMap((hit) => results(documents.get(hit.id), chosen, typed)).slice(0, SHOWN);
   },
 };
+
+// Of two frameworks: their words beside each other, and their programs.
+function together(pair) {
+  const { title, href, columns } = known.beside;
+  if (pair.length !== 2) return [];
+  const [one, other] = pair.map((key) => known.frameworks[key]);
+  const found = [];
+  if (known.pairs.includes(pair.join("-to-"))) found.push({ href: `from-${pair.join("-to-")}.html`, title: `From ${one} to ${other}`, about: "Their words side by side" });
+  if (pair.every((key) => columns[key])) found.push({ href: `${href}#${pair.map((key) => encodeURIComponent(columns[key])).join("+")}`, title: `${one} and ${other}`, about: `${title}, side by side` });
+  return found.map((result) => ({ framework: "", line: "", ...result }));
+}
 
 function frameworkPage(key) {
   const page = known.pages.find((one) => one.framework === key);
