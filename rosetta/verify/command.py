@@ -108,10 +108,9 @@ class Setting:
         for row in self.rows:
             task, flavour = self.tasks[row.task], row.facts.flavour
             proof = PROOFS[task.kind_name]
-            (
-                task.expected(row.name),
-                tolerances(proof.TOLERANCES, task, row),
-            )  # what is wrong is said before anything runs
+            # What is wrong in task.toml is said before anything runs
+            task.expected(row.name)
+            tolerances(proof.TOLERANCES, task, row)
             self.digests[row.full_name] = conformance.digest(row, task, kernels, gpus, where.synthetic)
             self.references[row.task, flavour] = proof.Reference(task, flavour, where.synthetic)
 
