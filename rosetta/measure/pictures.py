@@ -53,13 +53,13 @@ def draw_protocols(catalog: Catalog, every: list[Record], results: Path) -> list
     """Draw the networks that a protocol takes at several batch sizes, of every machine; returns what was written."""
     written = []
     for task, name, group in protocols.groups(catalog, every):
-        protocol, which = task.protocols[name].on(bool(group[0].newest.machine.gpus)), task.kind.which
-        layouts = protocols.layouts(protocol, which, protocols.thread_counts(group))
+        protocol = task.protocols[name].on(bool(group[0].newest.machine.gpus))
+        layouts = protocols.layouts(protocol, protocols.thread_counts(group))
         columns = {(layout.phase, column) for layout in layouts if layout.by_size for column in layout.columns}
         of_rows: dict[str, list[Point]] = {}
         for each in group:
             for point in each.points:
-                if point.values and (point.at[PHASE], protocols.column_of(point, which)) in columns:
+                if point.values and (point.at[PHASE], protocols.column_of(point)) in columns:
                     as_swept = point.at | {"phase": AS_IN_SWEEPS[point.at[PHASE]]}
                     of_rows.setdefault(each.newest.title, []).append(point.model_copy(update={"at": as_swept}))
         for what, (label, value) in SHOWN.items() if of_rows else ():

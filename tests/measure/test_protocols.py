@@ -200,7 +200,7 @@ PLACES = Protocol(
 
 
 def test_networks_and_sizes_are_tables_of_their_own():
-    made = protocols.layouts(PLACES, "NETWORK", [1, 2])
+    made = protocols.layouts(PLACES, [1, 2])
     assert [(each.phase, each.by_size, each.columns) for each in made] == [
         ("forward", False, [("a", 64, 1), ("b", 64, 1)]),
         ("forward", False, [("a", 64, 2), ("b", 64, 2)]),
@@ -213,7 +213,7 @@ def test_networks_and_sizes_are_tables_of_their_own():
 
 def test_threads_of_one_point_are_one_table_with_those_of_then():
     one = Protocol(title="One", about="", points=[{"NETWORK": "a", "BATCHSIZE": 64, "PHASE": "forward"}])
-    (layout,) = protocols.layouts(one, "NETWORK", [1, 2], {1, 4})
+    (layout,) = protocols.layouts(one, [1, 2], {1, 4})
     assert layout.columns == [("a", 64, 1), ("a", 64, 2), ("a", 64, 4)]
     title, table = layout.table("ms", [["x", "1", "2", "3"]])
     assert title == "**Forward: ms**" and "| `a`, batch 64, 4 threads |" in table
@@ -226,19 +226,19 @@ def published(figures: dict[str, float], **at) -> list[Benchmark]:
 
 
 def test_figure_of_then_stands_in_the_column_of_its_point():
-    (forward, _, by_size) = protocols.layouts(PLACES, "NETWORK", [2])
+    (forward, _, by_size) = protocols.layouts(PLACES, [2])
     same, other = published({"x": 12.5}), published({"x": 7, "y": 8}, NETWORK="b", BATCHSIZE=32)
-    lines = protocols.then(forward, same + other, "NETWORK", {"y": "The row y"})
+    lines = protocols.then(forward, same + other, {"y": "The row y"})
     assert lines == [["*x, K40, 2017*", "12.5", "7 (batch 32)"], ["*The row y, K40, 2017*", "", "8 (batch 32)"]]
-    assert protocols.then(by_size, same, "NETWORK", {}) == [], "another size is no column of sizes"
+    assert protocols.then(by_size, same, {}) == [], "another size is no column of sizes"
 
 
 @pytest.mark.parametrize(
     "at", [{"PHASE": "gradient"}, {"devices": 2}, {"NETWORK": "c"}, {"threads": 1}, {"DATA": "real"}]
 )
 def test_figure_of_another_point_stands_nowhere(at):
-    (forward, *_) = protocols.layouts(PLACES, "NETWORK", [2])
-    assert protocols.then(forward, published({"x": 1}, **at), "NETWORK", {}) == []
+    (forward, *_) = protocols.layouts(PLACES, [2])
+    assert protocols.then(forward, published({"x": 1}, **at), {}) == []
 
 
 @pytest.mark.parametrize(("task", "name", "protocol"), PROTOCOLS, ids=[name for _, name, _ in PROTOCOLS])
