@@ -54,16 +54,16 @@ def _print_table(headings: list[str], rows: list[list[str]]) -> None:
 def tell(where: Where) -> int:
     """Print what this machine has; exit code 1 if the data or an environment cannot be had here. Nothing is changed."""
     known, cards, here, kernels = catalog.load(), machine.cards(), machine.describe(), chosen(where.python, where.build)
-    gpus = "; ".join(
+    gpus = [
         f"{one.id}: {one.gpu.name}, {one.gpu.memory / 2**30:.0f} GiB, compute capability {one.gpu.capability}, "
         f"driver {one.gpu.driver}, CUDA up to {one.gpu.cuda}"
         for one in machine.devices()
-    )
+    ]
     needed = _environments(known, kernels, cards)
     free, disk = shutil.disk_usage(checkout.root).free, sum(environment.holds.disk_gb for environment in needed)
     rows = [
         ["machine", f"{here.cpu}, {here.cores} cores, {here.memory / 2**30:.0f} GiB; {here.os}"],
-        ["GPU", gpus or "none found"],
+        ["GPU", "; ".join(gpus) or "none found"],
         ["disk", f"{free / 1e9:.0f} GB free" + ("" if free > 1e9 * disk else f"; all environments take {disk:.0f} GB")],
     ]
     versions = {environment.python_version for environment in needed}
@@ -83,7 +83,7 @@ def tell(where: Where) -> int:
     for name in environments.names():
         rows += [[f"environment {name}", state] for state in _states(name, known, kernels, cards)]
     _print_table(["what", "state"], rows)
-    return 1 if lacking else 0
+    return int(lacking)
 
 
 def _environments(known: Catalog, kernels: Kernels, cards: list[Gpu]) -> list[Environment]:
@@ -116,22 +116,18 @@ def check(where: Where) -> int:
     asked for by name.
     """
     known, console, kernels = catalog.load(), Console(), chosen(where.python, where.build)
-
-    def tell(text: str) -> None:
-        console.say(f"  {text}", "dim")
-
     slots = {slot.machine.name: slot for slot in devices.timed(where.gpus, threads=None)}
     asked = known.select(where.names, where.task)
     rows = {(row.framework, row.environment, row.imports[0]): row for row in reversed(asked)}
-    bad = 0
+    bad = False
     for slot in slots.values():
         console.say(f"on {slot.machine.about}")
         for row in reversed(rows.values()):
-            status, said = _check(row, known, slot, kernels, tell)
-            bad += status == "failed" or status == "skipped" and bool(where.names)
+            status, said = _check(row, known, slot, kernels, lambda text: console.say(f"  {text}", "dim"))
+            bad |= status == "failed" or status == "skipped" and bool(where.names)
             text = Text(f"  {known.label(row):<20} ").append(f"{status:<8}", STYLES[status])
             console.print(text.append(said), soft_wrap=True)
-    return 1 if bad else 0
+    return int(bad)
 
 
 def _check(row: Row, known: Catalog, slot: Slot, kernels: Kernels, tell: Tell) -> tuple[str, str]:
@@ -142,8 +138,7 @@ def _check(row: Row, known: Catalog, slot: Slot, kernels: Kernels, tell: Tell) -
             kernels.get(row, Path(folder) / "install.log", events(tell), slot.machine.gpus)
             if kernels.interpreter(row.environment) is None:
                 kernels.environment(row, slot.machine.gpus).check_files()
-            script = _script(row, known, Path(folder), slot, kernels)
-            facts, memory = _run(script, slot)
+            facts, memory = _run(_script(row, known, Path(folder), slot, kernels), slot)
     except Unavailable as reason:
         return "skipped", str(reason)
     except RosettaError as error:
@@ -180,8 +175,7 @@ def _run(script: scripts.Script, slot: Slot) -> tuple[dict, int | None]:
 
 def _trouble(facts: dict, memory: int | None, slot: Slot) -> str | None:
     """What is wrong with what was computed, in a few words."""
-    elsewhere = on_the_cpu(slot.machine.gpus, facts["device"], memory)
-    if elsewhere:
+    if elsewhere := on_the_cpu(slot.machine.gpus, facts["device"], memory):
         return f"computed on the CPU: {elsewhere}"
     if facts["off"] is None:
         return "the result is not finite"
