@@ -254,8 +254,8 @@ def sweep(
 
     def shown(points: list[Point]) -> tuple[list[str], str]:
         at = points[0].at
-        others = " ".join(f"{name}={value}" for name, value in tables.other_parameters(at).items())
-        return [str(at["threads"]), str(at[BATCH]), *map(milliseconds, tables.timed(points))], others
+        times = map(milliseconds, tables.timed(points))
+        return [str(at["threads"]), str(at[BATCH]), *times], ", ".join(tables.others(at))
 
     columns = {"threads": 8, "batch": 7} | {f"{title}, ms": 24 for title in PHASES.values()}
     return measure(bench, "sweep", columns, plans, work, shown, {}, pictures.draw_sweeps if plot else None)

@@ -16,7 +16,7 @@ from rosetta.catalog import Catalog
 from rosetta.kinds.kind import BATCH
 from rosetta.measure import protocols, rows
 from rosetta.measure.protocols import AS_IN_SWEEPS, PHASE
-from rosetta.measure.tables import PHASES, SYNTHETIC, other_parameters, threads_of, timed, titled
+from rosetta.measure.tables import PHASES, SYNTHETIC, others, threads_of, timed, titled
 from rosetta.records import Point, Record
 from rosetta.report.charts import STYLE, WIDTH
 
@@ -37,9 +37,7 @@ def draw_sweeps(catalog: Catalog, every: list[Record], results: Path) -> list[Pa
     written = []
     for group in rows.groups(catalog, every, "sweep"):
         # Other axes than these two have no place in the picture
-        points = {
-            titled(each): [point for point in timed(each.points) if not other_parameters(point.at)] for each in group
-        }
+        points = {titled(each): [point for point in timed(each.points) if not others(point.at)] for each in group}
         if len({point.at[BATCH] for of_row in points.values() for point in of_row}) > 1:
             label, value = RATE
             if all(title.endswith(SYNTHETIC) for title in points):  # said once

@@ -113,19 +113,20 @@ def run(
     protocol = _protocol(bench, name)
     slots, earlier = bench.slots(threads, each=protocol.threads == "each"), _earlier(bench, name)
     counts = {"STEPS": steps or protocol.steps, "REPEATS": repeats or protocol.repeats, "WARMUP": protocol.warmup}
-    due, there = [], 0
+    measured = set()
     for row in bench.rows:
-        before, measured = earlier.get(row.full_name), []
+        before = earlier.get(row.full_name)
         if before and before.newest.versions == _versions(bench, row, before):
-            # What failed is tried again
-            measured = [rows.place(point) for point in before.points if point.status in ("ok", OUT_OF_MEMORY)]
-        spots = list(_spots(bench, row, protocol, slots, counts))
-        lacking = [spot for spot in spots if frozenset(spot.at.items()) not in measured]
-        due, there = due + lacking, there + len(spots) - len(lacking)
-    due.sort(key=lambda spot: spot.estimate_s)
+            there = [
+                point for point in before.points if point.status in ("ok", OUT_OF_MEMORY)
+            ]  # what failed is tried again
+            measured |= {(row.full_name, rows.place(point)) for point in there}
+    spots = [spot for row in bench.rows for spot in _spots(bench, row, protocol, slots, counts)]
+    spots.sort(key=lambda spot: spot.estimate_s)
+    due = [spot for spot in spots if (spot.plan.row.full_name, frozenset(spot.at.items())) not in measured]
     limit_s, total_s = 60 * minutes if minutes else inf, sum(spot.estimate_s for spot in due)
     say = bench.console.say
-    say(f"{protocol.title}: {there + len(due)} points of {len(bench.rows)} rows, {there} of them are there")
+    say(f"{protocol.title}: {len(spots)} points of {len(bench.rows)} rows, {len(spots) - len(due)} of them are there")
     say(f"{len(due)} points to measure, about {clock(total_s)}, the cheapest first")
     if total_s > limit_s:
         fitting = sum(spent <= limit_s for spent in accumulate(spot.estimate_s for spot in due))
