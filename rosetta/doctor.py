@@ -4,10 +4,12 @@ import json
 import os
 import shutil
 import time
+from collections import defaultdict
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from packaging.version import Version
 from rich.text import Text
 
 from common.check import ALLOWED, MARK
@@ -66,14 +68,10 @@ def tell(where: Where) -> int:
         ["GPU", "; ".join(gpus) or "none found"],
         ["disk", f"{free / 1e9:.0f} GB free" + ("" if free > 1e9 * disk else f"; all environments take {disk:.0f} GB")],
     ]
-    versions = {environment.python_version for environment in needed}
-    for version in sorted(versions, key=lambda text: int(text.split(".")[1])):
+    for version in sorted({environment.python_version for environment in needed}, key=Version):
         rows.append([f"Python {version}", str(environments.find_python(version) or "not found")])
-    lacking = any(
-        environment.obstacle()
-        for environment in needed
-        if kernels.interpreter(environment.name) is None and not environment.is_ready()
-    )
+    own = [environment for environment in needed if kernels.interpreter(environment.name) is None]
+    lacking = any(environment.obstacle() for environment in own if not environment.is_ready())
     for name in dict.fromkeys(task.data for task in known.tasks.values() if task.data):
         try:
             state = str(data.locate(name, fetch=False))
@@ -100,10 +98,10 @@ def _environments(known: Catalog, kernels: Kernels, cards: list[Gpu]) -> list[En
 
 def _states(name: str, known: Catalog, kernels: Kernels, cards: list[Gpu]) -> list[str]:
     """The states of an environment, each with the rows that it is of where there are several."""
-    rows: dict[str, list[str]] = {}
+    rows = defaultdict(list)
     for row in known.rows():
         if row.environment == name:
-            rows.setdefault(kernels.state(row, cards), []).append(known.label(row))
+            rows[kernels.state(row, cards)].append(known.label(row))
     if len(rows) > 1:
         return [f"{state} ({', '.join(labels)})" for state, labels in rows.items()]
     return list(rows) or [environments.load(name).state()]
@@ -148,8 +146,14 @@ def _check(row: Row, known: Catalog, slot: Slot, kernels: Kernels, tell: Tell) -
     about += [f"{name} {version}" for name, version in facts["cuda"].items()]
     about += ["no cuDNN"] if slot.on_gpu and "cudnn" not in facts["cuda"] else []
     about += [f"{time.monotonic() - started:.0f} s"]
-    trouble = _trouble(facts, memory, slot)
-    return ("failed", f"{trouble}; {', '.join(about)}") if trouble else ("ok", ", ".join(about))
+    trouble = []
+    if elsewhere := on_the_cpu(slot.machine.gpus, facts["device"], memory):
+        trouble = [f"computed on the CPU: {elsewhere}"]
+    elif facts["off"] is None:
+        trouble = ["the result is not finite"]
+    elif facts["off"] > ALLOWED:
+        trouble = [f"not FP32: off by more than {ALLOWED:.0e} of the largest value, as with TF32"]
+    return "failed" if trouble else "ok", "; ".join([*trouble, ", ".join(about)])
 
 
 def _script(row: Row, known: Catalog, folder: Path, slot: Slot, kernels: Kernels) -> scripts.Script:
@@ -171,14 +175,3 @@ def _run(script: scripts.Script, slot: Slot) -> tuple[dict, int | None]:
     if not facts:
         raise RosettaError("its script ended without an answer")
     return json.loads(facts[-1]), metrics.peak_gpu_memory
-
-
-def _trouble(facts: dict, memory: int | None, slot: Slot) -> str | None:
-    """What is wrong with what was computed, in a few words."""
-    if elsewhere := on_the_cpu(slot.machine.gpus, facts["device"], memory):
-        return f"computed on the CPU: {elsewhere}"
-    if facts["off"] is None:
-        return "the result is not finite"
-    if facts["off"] > ALLOWED:
-        return f"not FP32: off by more than {ALLOWED:.0e} of the largest value, as with TF32"
-    return None

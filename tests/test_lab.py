@@ -63,8 +63,7 @@ def test_notebooks_get_synthetic_data_when_asked(played, tmp_path, monkeypatch):
         assert (variables_of_the_kernel(played).get("ROSETTA_DATA") == "synthetic") == asked
 
 
-@pytest.mark.parametrize("earlier", ["", "/earlier"])
-def test_jupyterlab_finds_the_kernels_first_and_ends_quietly(played, tmp_path, monkeypatch, capsys, earlier):
+def test_jupyterlab_finds_the_kernels_first_and_ends_quietly(played, tmp_path, monkeypatch, capsys):
     called = []
     pytorch, flax = (next(row for row in catalog.load().rows() if row.name == name) for name in ("pytorch", "flax"))
 
@@ -76,14 +75,15 @@ def test_jupyterlab_finds_the_kernels_first_and_ends_quietly(played, tmp_path, m
 
     monkeypatch.setattr("rosetta.lab.register", lambda *_: [pytorch, flax])
     monkeypatch.setattr("rosetta.lab.subprocess.call", call)
-    monkeypatch.setenv("JUPYTER_PATH", earlier)
+    monkeypatch.setenv("JUPYTER_PATH", "/earlier")
     assert lab(Where(names=("pytorch",)), ["--no-browser"], tmp_path / "class") == 3, "its exit code"
+    monkeypatch.delenv("JUPYTER_PATH")
     assert lab(Where(names=("pytorch",)), [], checkout.root) == 0, "after Ctrl-C, which it has had as well"
-    ((python, *options), folder, path), ((*_, of_the_checkout), _, _) = called
+    ((python, *options), folder, first), ((*_, of_the_checkout), _, second) = called
     assert python == str(checkout.environments / "lab" / ".venv" / "bin" / "python")
     assert options == ["-m", "jupyterlab", f"--ServerApp.root_dir={folder}", "--no-browser"]
     assert folder == (tmp_path / "class").resolve() and of_the_checkout == f"--ServerApp.root_dir={checkout.root}"
-    assert path == os.pathsep.join(filter(None, [str(played), earlier]))
+    assert (first, second) == (f"{played}{os.pathsep}/earlier", str(played))
     copied, own = capsys.readouterr().out.split("kernels: PyTorch, Flax\n")[1:]
     assert f"notebooks copied to {folder}: {len(catalog.load().tasks)}; each opens with its kernel" in copied
     assert own == "these are the checkout's own notebooks; choose each kernel by the name of its framework\n"
@@ -138,13 +138,10 @@ def test_a_kernel_finds_common_from_any_folder(played, tmp_path, monkeypatch, gi
     assert done.stdout.startswith(str(checkout.root)), done.stderr
 
 
-@pytest.mark.parametrize("name", ["", "notebooks", "notebooks/cifar10_cnn", "common/../notebooks/"])
-def test_the_checkout_opens_its_own_notebooks(name, monkeypatch):
-    monkeypatch.chdir(checkout.root)
-    assert place(Path(name)) == place(checkout.root / name) == checkout.root
-
-
 def test_copies_go_to_lab_unless_a_folder_is_named(tmp_path, monkeypatch):
+    monkeypatch.chdir(checkout.root)
+    for name in ("", "notebooks", "notebooks/cifar10_cnn", "common/../notebooks/"):  # it opens its own notebooks
+        assert place(Path(name)) == place(checkout.root / name) == checkout.root
     with monkeypatch.context() as elsewhere:
         elsewhere.setattr(checkout, "root", tmp_path)
         assert place(None) == tmp_path / "lab" and (tmp_path / "lab" / "notebooks").is_dir()
