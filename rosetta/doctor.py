@@ -136,7 +136,7 @@ def _check(row: Row, known: Catalog, slot: Slot, kernels: Kernels, tell: Tell) -
             kernels.get(row, Path(folder) / "install.log", events(tell), slot.machine.gpus)
             if kernels.interpreter(row.environment) is None:
                 kernels.environment(row, slot.machine.gpus).check_files()
-            facts, memory = _run(_script(row, known, Path(folder), slot, kernels), slot)
+            facts, memory = _compute(row, known, Path(folder), slot, kernels)
     except Unavailable as reason:
         return "skipped", str(reason)
     except RosettaError as error:
@@ -156,17 +156,16 @@ def _check(row: Row, known: Catalog, slot: Slot, kernels: Kernels, tell: Tell) -
     return "failed" if trouble else "ok", "; ".join([*trouble, ", ".join(about)])
 
 
-def _script(row: Row, known: Catalog, folder: Path, slot: Slot, kernels: Kernels) -> scripts.Script:
-    """The notebook's cells up to its setup, and the program's convolution."""
+def _compute(row: Row, known: Catalog, folder: Path, slot: Slot, kernels: Kernels) -> tuple[dict, int | None]:
+    """What the notebook's cells up to its setup and the program's convolution tell, and the GPU memory that they took, in bytes.
+
+    Raises RosettaError if they tell nothing.
+    """
     cells = by_role(row.notebook)
     first = {"parameters": cells["parameters"], "setup": f"{cells['setup']}\n\n{INPUTS}"}
     code = scripts.changed(first, scripts.changes(scripts.program(PROGRAMS, row), tuple(first)))
     planned = plan.make(known, [row], UNTIMED, {}, gpu=slot.on_gpu)[0]
-    return scripts.write(planned, code, folder / "check.py", kernels, slot)
-
-
-def _run(script: scripts.Script, slot: Slot) -> tuple[dict, int | None]:
-    """The facts that a script tells, and the GPU memory that it took, in bytes. Raises RosettaError if it does not."""
+    script = scripts.write(planned, code, folder / "check.py", kernels, slot)
     metrics, meter = Metrics(), RunMeter(os.getpid(), slot.gpus)
     with meter:
         output = script.run(slot, TIMEOUT_S)

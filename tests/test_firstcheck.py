@@ -97,8 +97,8 @@ def test_what_is_said_of_a_device(monkeypatch, slot, facts, memory, status, text
     monkeypatch.setattr(doctor, "time", SimpleNamespace(monotonic=lambda: 7.0))
     asked = []
     kernels = SimpleNamespace(get=lambda *each: asked.append(each[::3]), interpreter=lambda environment: "python")
-    monkeypatch.setattr(doctor, "_script", lambda row, known, folder, slot, kernels: folder)
-    monkeypatch.setattr(doctor, "_run", lambda folder, _: ({"device": "cpu", "off": 1e-6, "cuda": {}} | facts, memory))
+    told = {"device": "cpu", "off": 1e-6, "cuda": {}} | facts
+    monkeypatch.setattr(doctor, "_compute", lambda *_: (told, memory))
     row = SimpleNamespace(environment="test")
     assert doctor._check(row, None, replace(slot, machine=machine), kernels, print) == (status, text)
     assert asked == [(row, machine.gpus)]

@@ -100,10 +100,6 @@ class Spot:
     slot: Slot
     estimate_s: float
 
-    @property
-    def title(self) -> str:
-        return f"{self.plan.row.full_name}: " + ", ".join(f"{name.lower()} {value}" for name, value in self.at.items())
-
 
 def run(
     where: Where, name: str, threads: str | None, steps: int | None, repeats: int | None, minutes: float | None
@@ -231,7 +227,9 @@ def _measure(bench: Measuring, name: str, due: list[Spot], limit_s: float, earli
         else:
             said = "stopped: the time that was given is up" if stopped else f"{status}: {done.error}"
         failed |= bad
-        bench.console.say(f"[{number}/{len(due)}] {spot.title}: {said}", "red" if bad or not values else "")
+        about = ", ".join(f"{name.lower()} {value}" for name, value in spot.at.items())
+        style = "red" if bad or not values else ""
+        bench.console.say(f"[{number}/{len(due)}] {row.full_name}: {about}: {said}", style)
     if left:
         seconds = sum(spot.estimate_s for spot in left)
         rows_left = ", ".join(dict.fromkeys(spot.plan.row.name for spot in left))
