@@ -279,10 +279,9 @@ def time_phases(
             messages = process.messages()
             record.versions = next(messages)["versions"]
             for message in messages:
-                points = []
+                points, size = [], message["batch_size"]
                 for phase in PHASES:
-                    at = {"threads": slot.threads, **place, BATCH: message["batch_size"], "phase": phase}
-                    at["steps"] = grid.steps
+                    at = {"threads": slot.threads, **place, BATCH: size, "phase": phase, "steps": grid.steps}
                     points.append(Point(at=at, values=message["seconds"][phase]))
                     loss = [message["loss"][phase]]  # evidence that it computed
                     points.append(Point(at=at, values=loss, unit="loss"))

@@ -104,18 +104,22 @@ class Spot:
 def run(
     where: Where, name: str, threads: str | None, steps: int | None, repeats: int | None, minutes: float | None
 ) -> int:
-    """Measure a protocol of every row's task. Exit code 0 unless a point failed or a row that was named cannot run here."""
+    """Measure a protocol with the rows of its task. Exit code 0 unless a point failed or a row that was named cannot run here."""
     bench = Measuring(where, f"sweep --protocol {name}", "protocols")
-    protocol = _protocol(bench, name)
+    tasks = [task for task in bench.catalog.tasks.values() if any(row.task == task.key for row in bench.rows)]
+    task = next((task for task in tasks if name in task.protocols), None)
+    if task is None:
+        raise unknown("protocol", name, [other for task in bench.catalog.tasks.values() for other in task.protocols])
+    bench.rows = [row for row in bench.rows if row.task == task.key]
+    protocol = task.protocols[name].on(bench.slot.on_gpu)
     slots, earlier = bench.slots(threads, each=protocol.threads == "each"), _earlier(bench, name)
     counts = {"STEPS": steps or protocol.steps, "REPEATS": repeats or protocol.repeats, "WARMUP": protocol.warmup}
     measured = set()
     for row in bench.rows:
         before = earlier.get(row.full_name)
         if before and before.newest.versions == _versions(bench, row, before):
-            there = [
-                point for point in before.points if point.status in ("ok", OUT_OF_MEMORY)
-            ]  # what failed is tried again
+            # What failed is tried again
+            there = (point for point in before.points if point.status in ("ok", OUT_OF_MEMORY))
             measured |= {(row.full_name, rows.place(point)) for point in there}
     spots = [spot for row in bench.rows for spot in _spots(bench, row, protocol, slots, counts)]
     spots.sort(key=lambda spot: spot.estimate_s)
@@ -131,18 +135,6 @@ def run(
     every = [record for _, record in records.read_all(bench.results)]
     say(portable(str(write(bench.catalog, every, bench.results))))
     return int(failed)
-
-
-def _protocol(bench: Measuring, name: str) -> Protocol:
-    """The protocol of that name; the rows that are left are of its task.
-
-    Raises RosettaError where the rows' task has none of it.
-    """
-    for key in {row.task for row in bench.rows}:
-        if protocol := bench.catalog.task(key).protocols.get(name):
-            bench.rows = [row for row in bench.rows if row.task == key]
-            return protocol.on(bench.slot.on_gpu)
-    raise unknown("protocol", name, [other for task in bench.catalog.tasks.values() for other in task.protocols])
 
 
 def _spots(bench: Measuring, row: Row, protocol: Protocol, slots: list[Slot], counts: dict[str, int]) -> Iterator[Spot]:
