@@ -91,9 +91,9 @@ def test_sweep_again_is_a_session_of_its_own(toy):
 def test_sweep_of_passes(toy):
     measure(toy, "sweep", "toy_infer/numpy", "--synthetic", "--threads", "1", "--steps", "2", "--repeats", "3")
     (record,) = sessions(toy, "sweep-synthetic", "toy_infer")
-    assert [(point.at["phase"], point.unit, len(point.values)) for point in record.points[:2]] == [
-        ("forward", "s", 3), ("forward", "mean output", 1)
-    ]  # fmt: skip
+    seconds, outputs, *_ = record.points
+    assert seconds.at["phase"] == outputs.at["phase"] == "forward"
+    assert (seconds.unit, len(seconds.values), outputs.unit) == ("s", 3, "mean output")
 
 
 def test_studies_that_measure_rows(toy, capsys, monkeypatch):

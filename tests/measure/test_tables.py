@@ -123,16 +123,6 @@ def test_newest_matrix_product_of_the_same_system_counts(tmp_path):
         rows.matrix_product(group, tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "reason"), [("size", "sise", "lacks 'size'"), ("2.5,", "-1,", "a rate of -1")]
-)
-def test_points_of_a_machine_that_are_none_name_their_file(tmp_path, before, after, reason):
-    file = write_product(tmp_path, 2.5)
-    file.write_text(file.read_text().replace(before, after).replace("1.25", "-2"))
-    with pytest.raises(RosettaError, match=f"{file.name} is not valid: points: {reason}; delete it and measure anew"):
-        made([measured("sweep", swept(1, 0.2))], tmp_path)
-
-
 def test_unknown_and_empty_blocks_are_told(tmp_path):
     block, known = "[//]: # ({})\nold\n[//]: # (end)", tables.by_name(KNOWN, [], tmp_path)
     with pytest.raises(RosettaError, match="there is no table nix; there are: points, fastest"):
