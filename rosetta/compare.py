@@ -6,6 +6,7 @@ Two figures differ where their medians do by a factor, and their ranges lie that
 import io
 import subprocess
 import tarfile
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -76,9 +77,10 @@ def compare_names(before: str, after: str, factor: float | None) -> int:
             "yellow",
         )
     _print(comparison.changes, console)
-    counts = [f"{len(comparison.of(outcome))} {outcome}" for outcome in OUTCOMES if comparison.of(outcome)]
-    console.say(f"{', '.join(counts) or 'nothing changed beyond noise'}; {comparison.rows} rows compared")
-    return 1 if comparison.of(WORSE) else 0
+    counts = Counter(change.outcome for change in comparison.changes)
+    told = ", ".join(f"{counts[outcome]} {outcome}" for outcome in OUTCOMES if counts[outcome])
+    console.say(f"{told or 'nothing changed beyond noise'}; {comparison.rows} rows compared")
+    return int(counts[WORSE] > 0)
 
 
 def _about(side: list[Record]) -> str:
@@ -95,14 +97,13 @@ def compare(
 
     across: rows of any machine, without their times.
     """
-    sides, comparison = ({}, {}), Comparison()
-    for side, every in zip(sides, (before, after)):
+    rows, comparison = defaultdict(lambda: ([], [])), Comparison()
+    for side, every in enumerate((before, after)):
         for record in every:
             if record.preset in PRESETS:
                 place = "all machines" if across else record.machine.name, record.task, record.column
-                side.setdefault((place, record.name), []).append(record)
-    for key in sorted(sides[0].keys() | sides[1].keys()):
-        both = [side.get(key, []) for side in sides]
+                rows[place, record.name][side].append(record)
+    for key, both in sorted(rows.items(), key=lambda item: item[0]):
         one, two = (current(ok) if (ok := [each for each in side if each.status == "ok"]) else [] for side in both)
         lines = list(_status(*both, one, two))
         if one and two:
@@ -119,11 +120,11 @@ def compare(
 
 def _status(before: list[Record], after: list[Record], one: list[Record], two: list[Record]) -> Iterator[tuple]:
     """A row that came, went, broke or was mended. one, two: the runs that succeeded."""
-    failed = [[run for run in side if run.status not in ("ok", "skipped")] for side in (before, after)]
-    if failed[1] and one and not failed[0]:
-        yield WORSE, "status", "ok", failed[1][0].status, failed[1][0].error or ""
-    elif failed[0] and two and not failed[1]:
-        yield BETTER, "status", failed[0][0].status, "ok"
+    earlier, later = ([run for run in side if run.status not in ("ok", "skipped")] for side in (before, after))
+    if later and one and not earlier:
+        yield WORSE, "status", "ok", later[0].status, later[0].error or ""
+    elif earlier and two and not later:
+        yield BETTER, "status", earlier[0].status, "ok"
     elif bool(one) != bool(two):
         runs = one or two
         quantity = KINDS[runs[0].kind].main[0]
@@ -140,9 +141,9 @@ def _conditions(before: Record, after: Record) -> str:
     one, two = (side.params | {"kind": side.kind, "threads": side.threads} for side in (before, after))
     differing = []
     for name in [name for name in one | two if name not in KINDS[before.kind].free]:
-        values = one.get(name, False), two.get(name, False)
-        if values[0] != values[1] and (name in one and name in two or any(value is True for value in values)):
-            differing.append(f"{name} {values[0]} and {values[1]}")
+        earlier, later = one.get(name, False), two.get(name, False)
+        if earlier != later and (name in one and name in two or earlier is True or later is True):
+            differing.append(f"{name} {earlier} and {later}")
     return ", ".join(differing)
 
 
@@ -192,8 +193,8 @@ def ratio(before: float, after: float) -> float:
 
 def read(name: str) -> tuple[str, list[Record]]:
     """Title and records of a folder, or of ``results/`` at a git revision. Raises RosettaError for neither, and for no records."""
-    if Path(name).is_dir():
-        title, every = str(Path(name)), [record for _, record in records.read_all(Path(name))]
+    if (folder := Path(name)).is_dir():
+        title, every = str(folder), [record for _, record in records.read_all(folder)]
     else:
         title, every = _revision(name)
     if not every:
@@ -202,23 +203,21 @@ def read(name: str) -> tuple[str, list[Record]]:
 
 
 def _revision(name: str) -> tuple[str, list[Record]]:
+    def git(*arguments: str) -> bytes:
+        return subprocess.run([*checkout.git, *arguments], capture_output=True, check=True).stdout
+
     try:
-        commit = _git("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}").decode().strip()
+        commit = git("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}").decode().strip()
     except (OSError, subprocess.CalledProcessError):
         raise RosettaError(f"{name} is neither a folder nor a git revision of this repository") from None
     title, below = f"{name} ({commit[:7]})", checkout.results.relative_to(checkout.root).as_posix()
     try:
-        packed = _git("archive", "--format=tar", commit, "--", f":(glob){below}/{records.RECORDS}")
+        packed = git("archive", "--format=tar", commit, "--", f":(glob){below}/{records.RECORDS}")
     except subprocess.CalledProcessError:  # git's answer where nothing matches
         return title, []
     with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
-        files = [member for member in archive if member.isfile()]
-        texts = {file.name: archive.extractfile(file).read().decode(errors="replace") for file in files}
-    return title, [parse(Record, text, f"{file} of {name}") for file, text in texts.items()]
-
-
-def _git(*arguments: str) -> bytes:
-    return subprocess.run([*checkout.git, *arguments], capture_output=True, check=True).stdout
+        texts = {file.name: archive.extractfile(file).read() for file in archive if file.isfile()}
+    return title, [parse(Record, text.decode(errors="replace"), f"{file} of {name}") for file, text in texts.items()]
 
 
 def show_batch(comparison: Comparison, console: Console) -> None:

@@ -4,10 +4,12 @@ import json
 import os
 import shutil
 import time
+from collections import defaultdict
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from packaging.version import Version
 from rich.text import Text
 
 from common.check import ALLOWED, MARK
@@ -54,26 +56,22 @@ def _print_table(headings: list[str], rows: list[list[str]]) -> None:
 def tell(where: Where) -> int:
     """Print what this machine has; exit code 1 if the data or an environment cannot be had here. Nothing is changed."""
     known, cards, here, kernels = catalog.load(), machine.cards(), machine.describe(), chosen(where.python, where.build)
-    gpus = "; ".join(
+    gpus = [
         f"{one.id}: {one.gpu.name}, {one.gpu.memory / 2**30:.0f} GiB, compute capability {one.gpu.capability}, "
         f"driver {one.gpu.driver}, CUDA up to {one.gpu.cuda}"
         for one in machine.devices()
-    )
+    ]
     needed = _environments(known, kernels, cards)
     free, disk = shutil.disk_usage(checkout.root).free, sum(environment.holds.disk_gb for environment in needed)
     rows = [
         ["machine", f"{here.cpu}, {here.cores} cores, {here.memory / 2**30:.0f} GiB; {here.os}"],
-        ["GPU", gpus or "none found"],
+        ["GPU", "; ".join(gpus) or "none found"],
         ["disk", f"{free / 1e9:.0f} GB free" + ("" if free > 1e9 * disk else f"; all environments take {disk:.0f} GB")],
     ]
-    versions = {environment.python_version for environment in needed}
-    for version in sorted(versions, key=lambda text: int(text.split(".")[1])):
+    for version in sorted({environment.python_version for environment in needed}, key=Version):
         rows.append([f"Python {version}", str(environments.find_python(version) or "not found")])
-    lacking = any(
-        environment.obstacle()
-        for environment in needed
-        if kernels.interpreter(environment.name) is None and not environment.is_ready()
-    )
+    own = [environment for environment in needed if kernels.interpreter(environment.name) is None]
+    lacking = any(environment.obstacle() for environment in own if not environment.is_ready())
     for name in dict.fromkeys(task.data for task in known.tasks.values() if task.data):
         try:
             state = str(data.locate(name, fetch=False))
@@ -83,7 +81,7 @@ def tell(where: Where) -> int:
     for name in environments.names():
         rows += [[f"environment {name}", state] for state in _states(name, known, kernels, cards)]
     _print_table(["what", "state"], rows)
-    return 1 if lacking else 0
+    return int(lacking)
 
 
 def _environments(known: Catalog, kernels: Kernels, cards: list[Gpu]) -> list[Environment]:
@@ -100,10 +98,10 @@ def _environments(known: Catalog, kernels: Kernels, cards: list[Gpu]) -> list[En
 
 def _states(name: str, known: Catalog, kernels: Kernels, cards: list[Gpu]) -> list[str]:
     """The states of an environment, each with the rows that it is of where there are several."""
-    rows: dict[str, list[str]] = {}
+    rows = defaultdict(list)
     for row in known.rows():
         if row.environment == name:
-            rows.setdefault(kernels.state(row, cards), []).append(known.label(row))
+            rows[kernels.state(row, cards)].append(known.label(row))
     if len(rows) > 1:
         return [f"{state} ({', '.join(labels)})" for state, labels in rows.items()]
     return list(rows) or [environments.load(name).state()]
@@ -116,22 +114,18 @@ def check(where: Where) -> int:
     asked for by name.
     """
     known, console, kernels = catalog.load(), Console(), chosen(where.python, where.build)
-
-    def tell(text: str) -> None:
-        console.say(f"  {text}", "dim")
-
     slots = {slot.machine.name: slot for slot in devices.timed(where.gpus, threads=None)}
     asked = known.select(where.names, where.task)
     rows = {(row.framework, row.environment, row.imports[0]): row for row in reversed(asked)}
-    bad = 0
+    bad = False
     for slot in slots.values():
         console.say(f"on {slot.machine.about}")
         for row in reversed(rows.values()):
-            status, said = _check(row, known, slot, kernels, tell)
-            bad += status == "failed" or status == "skipped" and bool(where.names)
+            status, said = _check(row, known, slot, kernels, lambda text: console.say(f"  {text}", "dim"))
+            bad |= status == "failed" or status == "skipped" and bool(where.names)
             text = Text(f"  {known.label(row):<20} ").append(f"{status:<8}", STYLES[status])
             console.print(text.append(said), soft_wrap=True)
-    return 1 if bad else 0
+    return int(bad)
 
 
 def _check(row: Row, known: Catalog, slot: Slot, kernels: Kernels, tell: Tell) -> tuple[str, str]:
@@ -142,8 +136,7 @@ def _check(row: Row, known: Catalog, slot: Slot, kernels: Kernels, tell: Tell) -
             kernels.get(row, Path(folder) / "install.log", events(tell), slot.machine.gpus)
             if kernels.interpreter(row.environment) is None:
                 kernels.environment(row, slot.machine.gpus).check_files()
-            script = _script(row, known, Path(folder), slot, kernels)
-            facts, memory = _run(script, slot)
+            facts, memory = _compute(row, known, Path(folder), slot, kernels)
     except Unavailable as reason:
         return "skipped", str(reason)
     except RosettaError as error:
@@ -153,21 +146,26 @@ def _check(row: Row, known: Catalog, slot: Slot, kernels: Kernels, tell: Tell) -
     about += [f"{name} {version}" for name, version in facts["cuda"].items()]
     about += ["no cuDNN"] if slot.on_gpu and "cudnn" not in facts["cuda"] else []
     about += [f"{time.monotonic() - started:.0f} s"]
-    trouble = _trouble(facts, memory, slot)
-    return ("failed", f"{trouble}; {', '.join(about)}") if trouble else ("ok", ", ".join(about))
+    trouble = []
+    if elsewhere := on_the_cpu(slot.machine.gpus, facts["device"], memory):
+        trouble = [f"computed on the CPU: {elsewhere}"]
+    elif facts["off"] is None:
+        trouble = ["the result is not finite"]
+    elif facts["off"] > ALLOWED:
+        trouble = [f"not FP32: off by more than {ALLOWED:.0e} of the largest value, as with TF32"]
+    return "failed" if trouble else "ok", "; ".join([*trouble, ", ".join(about)])
 
 
-def _script(row: Row, known: Catalog, folder: Path, slot: Slot, kernels: Kernels) -> scripts.Script:
-    """The notebook's cells up to its setup, and the program's convolution."""
+def _compute(row: Row, known: Catalog, folder: Path, slot: Slot, kernels: Kernels) -> tuple[dict, int | None]:
+    """What the notebook's cells up to its setup and the program's convolution tell, and the GPU memory that they took, in bytes.
+
+    Raises RosettaError if they tell nothing.
+    """
     cells = by_role(row.notebook)
     first = {"parameters": cells["parameters"], "setup": f"{cells['setup']}\n\n{INPUTS}"}
     code = scripts.changed(first, scripts.changes(scripts.program(PROGRAMS, row), tuple(first)))
     planned = plan.make(known, [row], UNTIMED, {}, gpu=slot.on_gpu)[0]
-    return scripts.write(planned, code, folder / "check.py", kernels, slot)
-
-
-def _run(script: scripts.Script, slot: Slot) -> tuple[dict, int | None]:
-    """The facts that a script tells, and the GPU memory that it took, in bytes. Raises RosettaError if it does not."""
+    script = scripts.write(planned, code, folder / "check.py", kernels, slot)
     metrics, meter = Metrics(), RunMeter(os.getpid(), slot.gpus)
     with meter:
         output = script.run(slot, TIMEOUT_S)
@@ -176,15 +174,3 @@ def _run(script: scripts.Script, slot: Slot) -> tuple[dict, int | None]:
     if not facts:
         raise RosettaError("its script ended without an answer")
     return json.loads(facts[-1]), metrics.peak_gpu_memory
-
-
-def _trouble(facts: dict, memory: int | None, slot: Slot) -> str | None:
-    """What is wrong with what was computed, in a few words."""
-    elsewhere = on_the_cpu(slot.machine.gpus, facts["device"], memory)
-    if elsewhere:
-        return f"computed on the CPU: {elsewhere}"
-    if facts["off"] is None:
-        return "the result is not finite"
-    if facts["off"] > ALLOWED:
-        return f"not FP32: off by more than {ALLOWED:.0e} of the largest value, as with TF32"
-    return None

@@ -28,11 +28,9 @@ def lab(where: Where, arguments: list[str], folder: Path | None = None) -> int:
     themselves. A row that this machine cannot run is named and left out. Raises RosettaError if none is left, or where the
     folder cannot take copies.
     """
-    chosen = catalog.load().select(where.names, where.task)
-    opened = place(folder)
+    chosen, opened = catalog.load().select(where.names, where.task), place(folder)
     variables = {DATA: SYNTHETIC} if where.synthetic else {}
-    interpreters = kernels.chosen(where.python, where.build)
-    registered = register(one_a_kernel(chosen), interpreters, checkout.kernels, variables)
+    registered = register(one_a_kernel(chosen), kernels.chosen(where.python, where.build), checkout.kernels, variables)
     if not registered:
         raise RosettaError("none of these rows can run on this machine")
     print(f"kernels: {', '.join(row.title for row in registered)}")
@@ -110,13 +108,10 @@ def copy(rows: list[Row], registered: list[Row], folder: Path) -> None:
     by_kernel = {served(row): row for row in registered}
     first = {row.notebook: by_kernel[served(row)] for row in reversed(rows) if served(row) in by_kernel}
     made = 0
-    for notebook, row in sorted(first.items(), key=lambda item: item[0]):
-        content = json.loads(files.text(notebook))
-        content["metadata"]["kernelspec"] = {
-            "display_name": row.title,
-            "language": "python",
-            "name": kernel_name(row),
-        }
+    for notebook in sorted(first):
+        content, row = json.loads(files.text(notebook)), first[notebook]
+        spec = {"display_name": row.title, "language": "python", "name": kernel_name(row)}
+        content["metadata"]["kernelspec"] = spec
         made += _write(folder, notebook, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
         for page in sorted(links(notebook)):
             if page.suffix == ".md" and page.is_relative_to(checkout.root) and page.is_file():

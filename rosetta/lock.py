@@ -6,7 +6,7 @@ import signal
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from datetime import datetime
 from pathlib import Path
 
@@ -39,7 +39,7 @@ def alone(
     before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
     before[signal.SIGHUP] = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        with only_runner(what), only_writer(what, results):
+        with only_runner(what), only_writer(what, results) if results else nullcontext():
             return work()
     except KeyboardInterrupt:
         print(f"run_all.py: interrupted; {interrupted}", file=sys.stderr)
@@ -56,15 +56,11 @@ def only_runner(what: str) -> AbstractContextManager[None]:
 
 
 @contextmanager
-def only_writer(what: str, results: Path | None) -> Iterator[None]:
+def only_writer(what: str, results: Path) -> Iterator[None]:
     """Hold a results folder, which another checkout may use, too; one that stays empty is taken away again."""
-    if results is None:
-        yield
-        return
     new = not results.exists()
     try:
-        title = f"the results folder {portable(str(results))}"
-        with _held(results, what, title, "; --out names another folder"):
+        with _held(results, what, f"the results folder {portable(str(results))}", "; --out names another folder"):
             yield
     finally:
         if new:

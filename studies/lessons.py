@@ -7,6 +7,7 @@ last epoch counts. The answer is the first table of docs/lessons.md.
 import re
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import click
@@ -62,8 +63,8 @@ def main(where: Where, seeds: int) -> None:
 
 def output(bench: Measuring, planned: Plan, edits: list[Edit]) -> str:
     code = scripts.edited(by_role(planned.row.notebook), edits)
-    with bench.scripts(planned, code) as (script,):
-        return script.run(bench.slot)
+    with TemporaryDirectory(prefix="rosetta-") as folder:
+        return bench.script(planned, code, folder).run(bench.slot)
 
 
 def step_s(bench: Measuring, planned: Plan, edits: list[Edit]) -> float:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from statistics import median
+from tempfile import TemporaryDirectory
 
 import click
 
@@ -29,9 +30,10 @@ def main(where: Where, repeats: int) -> None:
     plans = [bench.plan(row, {}) for row in bench.rows]
     data.locate_all(plans, None)
     for planned in plans:
-        with bench.scripts(planned, by_role(planned.row.notebook)) as (script,):
+        with TemporaryDirectory(prefix="rosetta-") as folder:
+            script = bench.script(planned, by_role(planned.row.notebook), folder)
             command = [sys.executable, "run_all.py", "run", planned.row.full_name, "--preset", planned.preset]
-            command += ["--out", str(script.file.with_name("out")), *(["--synthetic"] if where.synthetic else [])]
+            command += ["--out", f"{folder}/out", *(["--synthetic"] if where.synthetic else [])]
             command += [f"--python={each}" for each in where.python]
             calls = [partial(script.run, bench.slot), partial(scripts.run, "run_all.py", command, checkout.root)]
             rounds = [[seconds(call) for call in calls] for _ in range(1 + repeats)]

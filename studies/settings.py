@@ -6,8 +6,6 @@ have set every variable that helped since.
 """
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 
 import click
@@ -33,11 +31,10 @@ def main(where: Where, variables: tuple[str, ...], steps: int, epochs: int) -> N
     def measure() -> int:
         bench = Measuring(where, "this study", "turns")
 
-        @contextmanager
-        def both(planned: Plan) -> Iterator[list[Script]]:
+        def both(planned: Plan, folder: str) -> list[Script]:
             code = by_role(planned.row.notebook)
-            with bench.scripts(planned, code, code) as (plain, other):
-                yield [plain, replace(other, variables=other.variables | changed)]
+            plain, other = (bench.script(planned, code, folder, name) for name in ("plain", "other"))
+            return [plain, replace(other, variables=other.variables | changed)]
 
         return commands.against(bench, "settings", bench.compared(steps, epochs), epochs, both, changed)
 

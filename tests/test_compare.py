@@ -1,6 +1,5 @@
 """What counts as a change beyond noise, and what ``compare`` does about it."""
 
-import re
 import subprocess
 from datetime import UTC, datetime
 from random import Random
@@ -12,6 +11,7 @@ from rosetta.compare import apart, compare, read, show_batch
 from rosetta.errors import RosettaError
 from rosetta.figures import Sample
 from rosetta.kinds import KINDS
+from rosetta.kinds.train import TrainMetrics
 from rosetta.paths import checkout
 from rosetta.records import Record
 from rosetta.terminal import Console
@@ -21,9 +21,9 @@ from tests.test_report import HERE, make, seeds
 LATER = datetime(2026, 11, 25, tzinfo=UTC)
 
 
-def changed(before: list[Record], after: list[Record], factor: float = 1.1) -> dict[str, str]:
+def changed(before: list[Record], after: list[Record]) -> dict[str, str]:
     """What changed, quantity -> worse or better."""
-    return {change.quantity: change.outcome for change in compare(before, after, factor).changes}
+    return {change.quantity: change.outcome for change in compare(before, after).changes}
 
 
 def times(*values: float, **more) -> list[Record]:
@@ -59,11 +59,6 @@ def test_times(before, after, expected):
     assert changed(times(*before), times(*after)).get("train") == expected
 
 
-def test_factor_is_the_users():
-    assert changed(times(10), times(12), factor=1.05) == {"train": "worse"}
-    assert changed(times(10), times(15), factor=2) == {}
-
-
 def test_epochs_after_the_first_are_samples():
     before, after = make(), make()
     for epochs, expected in (([5.0, 5.1, 5.2, 5.3, 5.1], {"steady": "worse"}), ([5.0], {})):
@@ -92,11 +87,10 @@ def test_accuracy_by_its_error(before, after, expected):
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 def test_each_kind_is_compared_by_what_should_be_less_or_more(kind):
     """Every quantity of a kind that has a better side is worse at a tenth or ten times as much."""
+    single = [name for name, field in kind.metrics.model_fields.items() if "list" not in str(field.annotation)]
     for quantity in kind.quantities:
         if quantity.better is None or quantity.share_of or quantity.every:
             continue
-        lists = {name for name, field in kind.metrics.model_fields.items() if "list" in str(field.annotation)}
-        single = (name for name in kind.metrics.model_fields if name not in lists)
         field = next(name for name in single if quantity.of(kind.metrics(**{name: 1})) is not None)
         low, high = (make(kind=kind.name, metrics=kind.metrics(**{field: value})) for value in (10**9, 10**10))
         expected = ("worse", "better") if quantity.better == "less" else ("better", "worse")
@@ -161,28 +155,23 @@ def test_noise_seldom_counts():
 
 
 def test_folders_and_exit_codes(inside):
+    there = HERE.model_copy(update={"name": "there"})
+    records.write(make(metrics=TrainMetrics(train_s=99, accuracy=0.1), machine=there), inside.root / "there")
     for name, seconds in (("before", 10), ("same", 10.5), ("slow", 20)):
         records.write(*times(seconds), inside.root / name)
     for arguments, code, said in (
         ("before same", 0, "nothing changed beyond noise; 1 rows compared"),
         ("before slow", 1, "worse  pytorch  train  10.0 s  20.0 s  2.00 times; n = 1: more than 1.30 times"),
         ("before slow", 1, "1 worse; 1 rows compared"),
+        ("before same --factor 1.01", 1, "1 worse"),
         ("slow before", 0, "1 better; 1 rows compared"),
         ("before slow --factor 2", 0, "nothing changed"),
+        ("before there", 1, "no machine is in both (here; there): times are not compared"),
+        ("before there", 1, "worse  pytorch  accuracy  25.00 %  10.00 %  error 1.20 times"),
+        ("before there", 1, "1 worse; 1 rows compared"),
     ):
         done = inside.call("compare", *arguments.split(), own_python=False)
         assert done.returncode == code and said in done.stdout, done.stdout + done.stderr
-
-
-def test_other_machines_are_compared_without_their_times(inside):
-    there = HERE.model_copy(update={"name": "there"})
-    here_too = seeds(0.9, metric="accuracy"), seeds(0.1, metric="accuracy", machine=there)
-    for name, (record,) in zip(("here", "there"), here_too):
-        record.metrics.train_s = 1.0 if name == "here" else 99.0
-        records.write(record, inside.root / name)
-    done = inside.call("compare", "here", "there", own_python=False)
-    assert "no machine is in both (here; there): times are not compared" in done.stdout, done.stderr
-    assert done.returncode == 1 and re.findall(r"^worse +pytorch +(\w+)", done.stdout, re.MULTILINE) == ["accuracy"]
 
 
 def test_revision_is_read_as_it_was(tmp_path, monkeypatch, record):

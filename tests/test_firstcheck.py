@@ -27,28 +27,12 @@ def convolution(factor: str = "1", device: str = DEVICE) -> str:
     return f"# %% after setup\nfrom common.reference import layers\ntell({result}, {device})\n"
 
 
-def calling(standin):
-    """Calls ``doctor --check`` where ``good`` has this program."""
-    standin.catalog(standin.entry("good"))
-    folder = standin.root / "programs" / "check"
+@pytest.fixture
+def check(inside, monkeypatch):
+    """Calls ``doctor --check`` in this process, its script too, where ``good`` has this program."""
+    inside.catalog(inside.entry("good"))
+    folder = inside.root / "programs" / "check"
     folder.mkdir(parents=True)
-
-    def call(program, *arguments, **variables):
-        if program:
-            (folder / "good.py").write_text(program)
-        return standin.call("doctor", "--check", *arguments, **variables)
-
-    return call
-
-
-@pytest.fixture
-def check(standin):
-    return calling(standin)
-
-
-@pytest.fixture
-def check_inside(inside, monkeypatch):
-    """The same in this process, its script too."""
 
     def run(title, command, folder, variables, timeout_s):
         said = io.StringIO()
@@ -63,33 +47,34 @@ def check_inside(inside, monkeypatch):
                 raise RosettaError(f"{title} failed: {error}") from None
         return said.getvalue()
 
+    def call(program, *arguments):
+        if program:
+            (folder / "good.py").write_text(program)
+        return inside.call("doctor", "--check", *arguments)
+
     monkeypatch.setattr(scripts, "run", run)
-    return calling(inside)
-
-
-def test_ok_on_a_cpu(check):
-    done = check(convolution())
-    assert done.returncode == 0, done.stdout
-    assert re.search(r"good +ok +cpu, off by \d+e-\d+, \d+ s", done.stdout)
+    return call
 
 
 @pytest.mark.parametrize(
-    "program, said",
+    "program, status, said",
     [
-        (convolution("1.0003"), "not FP32: off by more than 5e-05 of the largest value, as with TF32"),
-        (convolution("numpy.inf"), "the result is not finite"),
-        ("# %% after setup\nraise OSError('no kernel image is available')\n", "no kernel image is available"),
-        ("# %% after setup\npass\n", "its script ended without an answer"),
+        (convolution(), "ok", r"cpu, off by \d+e-\d+, \d+ s"),
+        (convolution("1.0003"), "failed", "not FP32: off by more than 5e-05 of the largest value, as with TF32"),
+        (convolution("numpy.inf"), "failed", "the result is not finite"),
+        ("# %% after setup\nraise OSError('no kernel image is available')\n", "failed", "no kernel image is available"),
+        ("# %% after setup\npass\n", "failed", "its script ended without an answer"),
     ],
 )
-def test_what_fails(check_inside, program, said):
-    done = check_inside(program)
-    assert done.returncode == 1 and re.search(rf"good +failed +.*{said}", done.stdout), done.stdout
+def test_what_is_computed(check, program, status, said):
+    done = check(program)
+    assert done.returncode == (status == "failed")
+    assert re.search(rf"good +{status} +.*{said}", done.stdout), done.stdout
 
 
-def test_a_framework_without_a_program(check_inside):
-    assert check_inside(None).returncode == 0
-    done = check_inside(None, "good")
+def test_a_framework_without_a_program(check):
+    assert check(None).returncode == 0
+    done = check(None, "good")
     assert done.returncode == 1 and "not written: there is no programs/check/good.py" in done.stdout, "it was named"
 
 
@@ -100,7 +85,6 @@ CUDA = {"CUDA": "13.0", "cudnn": "9.1"}
 @pytest.mark.parametrize(
     "slot, facts, memory, status, text",
     [
-        (CPU, {}, None, "ok", "cpu, off by 1e-06, 0 s"),
         (GPU, {"device": "cuda:0", "cuda": CUDA}, 2**30, "ok", "cuda:0, off by 1e-06, 1.0 GiB, CUDA 13.0, cudnn 9.1, 0 s"),
         (GPU, {"device": "cuda:0"}, 2**30, "ok", "cuda:0, off by 1e-06, 1.0 GiB, no cuDNN, 0 s"),
         (CPU, {"off": None}, None, "failed", "the result is not finite; cpu, not finite, 0 s"),
@@ -113,27 +97,30 @@ def test_what_is_said_of_a_device(monkeypatch, slot, facts, memory, status, text
     monkeypatch.setattr(doctor, "time", SimpleNamespace(monotonic=lambda: 7.0))
     asked = []
     kernels = SimpleNamespace(get=lambda *each: asked.append(each[::3]), interpreter=lambda environment: "python")
-    monkeypatch.setattr(doctor, "_script", lambda row, known, folder, slot, kernels: folder)
-    monkeypatch.setattr(doctor, "_run", lambda folder, _: ({"device": "cpu", "off": 1e-6, "cuda": {}} | facts, memory))
+    told = {"device": "cpu", "off": 1e-6, "cuda": {}} | facts
+    monkeypatch.setattr(doctor, "_compute", lambda *_: (told, memory))
     row = SimpleNamespace(environment="test")
     assert doctor._check(row, None, replace(slot, machine=machine), kernels, print) == (status, text)
     assert asked == [(row, machine.gpus)]
 
 
-def test_on_a_gpu_that_is_not_used(check, tmp_path):
+def test_each_model_of_gpu_is_tried(standin, tmp_path):
+    """In processes of their own, with the GPUs of a machine that is played."""
+    standin.catalog(standin.entry("good"))
+    program = standin.root / "programs" / "check" / "good.py"
+    program.parent.mkdir(parents=True)
+    program.write_text(convolution())
     (tmp_path / "sitecustomize.py").write_text(
         f"import sys; sys.path.append({str(ROOT)!r})\nfrom tests.fake_nvml import play; play('H200', 'V100')\n"
     )
     box = {"PYTHONPATH": str(tmp_path), "CUDA_VISIBLE_DEVICES": "0,1", "ROSETTA_MACHINE": ""}
-    done = check(convolution(), **box)
+    done = standin.call("doctor", "--check", **box)
     assert done.returncode == 0 and re.search(r"good +ok +gpu, off by \d+e-\d+, \d+\.\d GiB", done.stdout), done.stdout
-    assert done.stdout.count(" ok ") == 2 and "Tesla V100-SXM2-16GB" in done.stdout, "each model is tried"
-    done = check(convolution(device="'cpu'"), **box)
-    assert done.returncode == 1 and "computed on the CPU: its device is cpu" in done.stdout
+    assert done.stdout.count(" ok ") == 2 and "Tesla V100-SXM2-16GB" in done.stdout
 
 
-def test_rows_go_with_the_check(standin):
-    done = standin.call("doctor", "good")
+def test_rows_go_with_the_check(inside):
+    done = inside.call("doctor", "good")
     assert done.returncode == 2 and "doctor looks at the whole machine" in done.stderr
 
 

@@ -13,13 +13,15 @@ from common.params.networks import network
 from common.params.resnet50_features import DEVIATION, MEAN
 
 
-def test_pictures_are_those_of_the_test_set(tmp_path):
-    pictures.write(str(tmp_path / "new"), 3, size=64, synthetic=True)
-    files = sorted((tmp_path / "new").glob("*.jpg"))
+def test_pictures_are_those_of_the_test_set_and_the_same_bytes_each_time(tmp_path):
+    one, other = tmp_path / "one", tmp_path / "other"
+    for folder in (one, other):
+        pictures.write(str(folder), 3, size=64, synthetic=True)
+    files = sorted(one.glob("*.jpg"))
     assert [file.name[:6] for file in files] == ["00000-", "00001-", "00002-"]
-    sizes = {Image.open(file).size for file in files}
-    assert sizes == {(64, 64)}
-    read = images.read(str(tmp_path / "new"), images.decode)
+    assert {Image.open(file).size for file in files} == {(64, 64)}
+    assert [file.read_bytes() for file in files] == [(other / file.name).read_bytes() for file in files]
+    read = images.read(str(one), images.decode)
     assert len(read) == 3 and read[0].shape == (3, 224, 224) and not np.array_equal(read[0], read[1])
     assert loaded.description()["synthetic"] is True
 
@@ -36,13 +38,6 @@ def test_resized_and_cropped_as_torchvision_does(tmp_path, size, resized, corner
     pixels = np.asarray(whole.crop((left, top, left + 224, top + 224)), np.float32).transpose(2, 0, 1) / 255
     expected = (pixels - np.reshape(MEAN, (3, 1, 1))) / np.reshape(DEVIATION, (3, 1, 1))
     assert np.allclose(images.decode(str(tmp_path / "noise.png")), expected, atol=1e-5)
-
-
-def test_the_same_bytes_each_time(tmp_path):
-    for name in ("one", "other"):
-        pictures.write(str(tmp_path / name), 2, synthetic=True)
-    one, other = ([file.read_bytes() for file in sorted((tmp_path / name).iterdir())] for name in ("one", "other"))
-    assert one == other
 
 
 def test_a_folder_that_holds_something_stays_as_it_is(tmp_path):
@@ -66,43 +61,34 @@ def checked(folder, n: int = 1, name: str = "alexnet_r") -> str:
 
 
 def test_a_folder_for_each_class(folder):
-    files = sorted(file.relative_to(folder) for file in folder.rglob("*.jpg"))
+    files = [file.relative_to(folder) for file in folder.rglob("*.jpg")]
     assert len(files) == 4 and all(len(file.parts) == 2 for file in files)
     assert checked(folder, 4) == str(folder)
     assert loaded.description() == {"name": "pictures", "synthetic": True, "sizes": {"images": 4}}
-
-
-def test_pictures_of_ones_own_are_not_synthetic(folder):
     (folder / images.MARK).unlink()
     checked(folder)
-    assert loaded.description()["synthetic"] is False
+    assert loaded.description()["synthetic"] is False, "pictures of one's own"
 
 
-def test_a_folder_without_classes_or_with_too_few_pictures_is_one_line(tmp_path, folder):
+def test_a_folder_that_does_not_fit_is_one_line(tmp_path, folder):
+    def refused(reason: str, where=folder, n: int = 1, name: str = "alexnet_r") -> None:
+        with pytest.raises(DataError, match=reason):
+            checked(where, n, name)
+
     pictures.write(str(tmp_path / "flat"), 2, size=32, synthetic=True)
-    with pytest.raises(DataError, match="holds 0 pictures in 0 folders; a batch needs 2, in a folder for each class"):
-        checked(tmp_path / "flat", 2)
-    with pytest.raises(DataError, match="holds 4 pictures in . folders; a batch needs 5"):
-        checked(folder, 5)
-    with pytest.raises(DataError, match="cannot read the folder"):
-        checked(tmp_path / "none")
-
-
-def test_what_does_not_fit_is_one_line(folder):
-    with pytest.raises(DataError, match="IMAGES: this network takes no images: leave IMAGES out"):
-        checked(folder, name="fcn_r")
+    refused("holds 0 pictures in 0 folders; a batch needs 2, in a folder for each class", tmp_path / "flat", 2)
+    refused("holds 4 pictures in . folders; a batch needs 5", n=5)
+    refused("cannot read the folder", tmp_path / "none")
+    refused("IMAGES: this network takes no images: leave IMAGES out", name="fcn_r")
     for number in range(10):
         (folder / f"more-{number}").mkdir()
-    with pytest.raises(DataError, match="more-0 is empty: a class needs a picture"):
-        checked(folder)
+    refused("more-0 is empty: a class needs a picture")
     for number in range(10):
         Image.new("RGB", (8, 8)).save(folder / f"more-{number}" / "1.png")
-    with pytest.raises(DataError, match=r"has \d\d classes; this network has 10 outputs"):
-        checked(folder)
+    refused(r"has \d\d classes; this network has 10 outputs")
     checked(folder, name="alexnet")
     (folder / ".ipynb_checkpoints").mkdir()
-    with pytest.raises(DataError, match="ipynb_checkpoints is a hidden folder, which some frameworks take for a class"):
-        checked(folder, name="alexnet")
+    refused("ipynb_checkpoints is a hidden folder, which some frameworks take for a class", name="alexnet")
 
 
 def saved(**how) -> bytes:
@@ -154,12 +140,13 @@ def test_a_file_that_not_every_framework_reads_as_the_same_picture(tmp_path, fol
     assert name == "notes.txt" or re.search(f"^left out {re.escape(shown)}: .*{reason}$", said, re.M), said
 
 
-@pytest.mark.parametrize("how", [{"mode": "L"}, {"mode": "P"}, {"mode": "1"}, {"mode": "RGBA"}, {"mode": "LA"}])
-@pytest.mark.parametrize("format", ["PNG", "JPEG"])
+PNG = [("PNG", {"mode": mode}) for mode in ("L", "P", "1", "RGBA", "LA")]
+JPEG = [("JPEG", {"mode": mode, "progressive": True}) for mode in ("L", "RGB", "CMYK")]
+
+
+@pytest.mark.parametrize(("format", "how"), PNG + JPEG)
 def test_pictures_that_every_framework_reads(tmp_path, format, how):
     """MXNet, TensorFlow 1 and 2, MindSpore and Pillow were seen to decode the PNG files to the same pixels."""
     path = tmp_path / f"a.{format.lower()}"
-    if format == "JPEG":
-        how = {"mode": {"RGBA": "CMYK", "LA": "L", "P": "RGB", "1": "L"}.get(how["mode"], "L"), "progressive": True}
     path.write_bytes(saved(format=format, **how))
     assert images.fault(str(path)) is None

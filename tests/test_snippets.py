@@ -6,6 +6,7 @@ import re
 import textwrap
 from collections import defaultdict
 from collections.abc import Iterator
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
@@ -119,12 +120,10 @@ SHIFTED = 7  # the least that a crop makes which begins a pixel later
 
 def run(row: Row, after: str, parameters: dict, roles: tuple[str, ...] = ()) -> None:
     """A notebook with few steps, or its cells of these roles, and what follows, in one process. Raises RosettaError."""
-    kind = MEASURING.catalog.kind(row)
-    constants = MEASURING.catalog.task(row.task).constants() | parameters
-    planned = MEASURING.plan(row, parameters | kind.short(constants, steps=2, turns=1))
+    planned = MEASURING.short(row, parameters, steps=2, turns=1)
     code = {role: source for role, source in by_role(row.notebook).items() if role in roles or not roles}
-    with workers.share() as slot, MEASURING.scripts(planned, code | {"after": after}) as (script,):
-        script.run(slot, timeout_s=900)
+    with workers.share() as slot, TemporaryDirectory() as folder:
+        MEASURING.script(planned, code | {"after": after}, folder).run(slot, timeout_s=900)
 
 
 workers = Workers(devices.shared(gpus="none", jobs=None))

@@ -4,19 +4,21 @@
 step.
 """
 
+import os
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from itertools import islice, product
 from math import ceil
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from rosetta import catalog, records
+from rosetta import catalog, data, records
 from rosetta.catalog import Catalog, Row
-from rosetta.errors import RosettaError, needs_extra
+from rosetta.errors import RosettaError, Unavailable, needs_extra
 from rosetta.figures import clock
 from rosetta.kinds.kind import BATCH
 from rosetta.measure import protocols, rows, tables
@@ -38,7 +40,7 @@ SLOW_BATCH = 64  # the largest batch of a row that takes seconds a step
 WARM_UP = 3  # steps that are not timed
 OWN_PASSES = 2  # of a notebook, which are not timed either
 
-Draw = Callable[[Catalog, list[Record], Path], list[Path]]
+Both = Callable[[Plan, str], list[Script]]  # the scripts of a notebook and of another program, in a folder
 
 
 def floor(size: int, repeats: int, out: Path | None) -> int:
@@ -51,9 +53,9 @@ def floor(size: int, repeats: int, out: Path | None) -> int:
     rows.write_machine("floor", machine, [point], results_folder(out))
     print(f"matrix product: {point.sample.high / 1e9:.0f} GFLOP/s with {machine.cores} processors")
     for key, task in catalog.load().tasks.items():
-        flop = task.flop(task.constants())
-        if flop:
-            about = f"{flop / 1e9:.1f} GFLOP a step of {task.constants()[BATCH]}"
+        constants = task.constants()
+        if flop := task.flop(constants):
+            about = f"{flop / 1e9:.1f} GFLOP a step of {constants[BATCH]}"
             print(f"{key}: {about}, not below {1000 * flop / point.sample.high:.0f} ms")
     return 0
 
@@ -67,76 +69,102 @@ def matrix_product(size: int) -> float:
     return 2 * size**3 / (time.perf_counter() - started)
 
 
-def line(cells: Iterable[str], width: int) -> str:
-    """A line on the screen, flush right."""
-    return "".join(f"{cell:>{width}}" for cell in cells)
+def measure(
+    bench: Measuring,
+    what: str,
+    columns: dict[str, int],
+    plans: list[Plan],
+    work: Callable[[Plan, Record], Iterator[list[Point]]],
+    shown: Callable[[list[Point]], tuple[list[str], str]],
+    changed: dict[str, str],
+    draw: Callable[[Catalog, list[Record], Path], list[Path]] | None = None,
+) -> int:
+    """Measure the rows of the plans, keep each point at once, and write the tables of everything below the results folder. Exit code
+    0 only if all could be measured; what is not there counts if it was named.
 
+    columns: headings on the screen, each with its width. work: gives points of a plan, some at a time, and writes the versions into
+    the record. shown: those points as cells of the columns, and words behind them. changed: what was set by hand. draw: pictures of all records.
+    """
+    data.locate_all(plans, bench.where.data_dir)
+    if bench.where.data_dir:  # the scripts inherit it
+        os.environ["ROSETTA_DATA"] = str(bench.where.data_dir.absolute())
 
-def write_tables(bench: Measuring, draw: Draw | None = None) -> None:
-    """Write the tables of everything below the results folder. draw: pictures, first."""
+    def say(title: str, cells: list[str], about: str = "") -> None:
+        line = "".join(f"{cell:>{width}}" for cell, width in zip(cells, columns.values()))
+        bench.console.say(f"{title:<22}{line}  {about}".rstrip())
+
+    say("row", list(columns))
+    kept: dict[str, Record] = {}  # a row may have several plans
+    failed = False
+    for planned in plans:
+        title = bench.catalog.label(planned.row)
+        try:
+            record = kept.setdefault(planned.row.full_name, bench.record(planned, what, changed))
+            with OtherPrograms(bench.slot.processors) as programs:
+                began = time.monotonic()
+                for points in work(planned, record):
+                    programs.sample()
+                    if busy := programs.used(began).disturb:
+                        raise RosettaError(f"not kept, because {busy}")
+                    record.points += points
+                    records.write(record, bench.results)
+                    say(title, *shown(points))
+                    began = time.monotonic()
+        except RosettaError as error:
+            missing = isinstance(error, Unavailable)
+            bench.console.say(f"{title}: {error}", "yellow" if missing else "red")
+            failed |= not missing or bool(bench.where.names)
     every = [record for _, record in records.read_all(bench.results)]
-    pictures = draw(bench.catalog, every, bench.results) if draw else []
-    for file in [*pictures, *tables.write(bench.catalog, every, bench.results)]:
+    drawn = draw(bench.catalog, every, bench.results) if draw else []
+    for file in [*drawn, *tables.write(bench.catalog, every, bench.results)]:
         bench.console.say(portable(str(file)))
+    return int(failed)
 
 
 def fastest(where: Where, steps: int, epochs: int) -> int:
     """Every notebook by turns with the program of its framework that has the fastest idiomatic loop."""
     bench = Measuring(where, "measure fastest", "turns")
 
-    def both(planned: Plan) -> AbstractContextManager[list[Script]]:
+    def both(planned: Plan, folder: str) -> list[Script]:
         code = by_role(planned.row.notebook)
         change = scripts.changes(scripts.program("fastest", planned.row), planned.kind.names)
-        return bench.scripts(planned, code, scripts.changed(code, change))
+        codes = {"notebook": code, "fastest": scripts.changed(code, change)}
+        return [bench.script(planned, code, folder, name) for name, code in codes.items()]
 
     return against(bench, "fastest", bench.compared(steps, epochs), epochs, both, {})
 
 
-def against(
-    bench: Measuring,
-    what: str,
-    plans: list[Plan],
-    turns: int,
-    both: Callable[[Plan], AbstractContextManager[list[Script]]],
-    changed: dict[str, str],
-) -> int:
-    """Measure every plan's notebook by turns with another program, keep the times and write the tables. Exit code as of all
-    measurements.
+def against(bench: Measuring, what: str, plans: list[Plan], turns: int, both: Both, changed: dict[str, str]) -> int:
+    """Measure every plan's notebook by turns with another program, keep the times and write the tables; exit code as of ``measure``.
 
-    what: the other program, as records name it. plans: as ``Measuring.compared`` makes them, for so many turns. both: the scripts of
-    notebook and program. changed: what was set by hand.
+    what: the other program, as records name it. plans: as ``Measuring.compared`` makes them, for so many turns. changed: what was set
+    by hand.
     """
 
     def work(planned: Plan, record: Record) -> Iterator[list[Point]]:
-        with both(planned) as (notebook, other):
-            yield by_turns(bench, planned, record, {"notebook": notebook, what: other}, turns)
+        """The first turn, which may still compile and warm up, does not count."""
+        size, kind, points = planned.constants, planned.kind, []
+        with TemporaryDirectory(prefix="rosetta-") as folder:
+            done = alternate(both(planned, folder), kind.turns, bench.slot, turns, bench.modules)
+        for program, (first, _, *counted) in zip(("notebook", what), done):
+            record.versions = first["versions"]
+            names = [kind.which, BATCH] if kind.which else [BATCH]
+            at = {"program": program, **{name: size[name] for name in names}, "steps": kind.steps(size)}
+            points.append(Point(at=at, values=[turn["seconds"] / at["steps"] for turn in counted]))
+            evidence = next(name for name in counted[0] if name != "seconds")  # that it computed
+            points.append(Point(at=at, values=[turn[evidence] for turn in counted], unit=evidence))
+        yield points
 
-    def shown(points: list[Point]) -> str:
+    def shown(points: list[Point]) -> tuple[list[str], str]:
         ((label, times),) = tables.pairs(points)
-        return f"{line(times, 26)}  {label}".rstrip()
+        return times, label
 
-    heading = line(["notebook, ms a step", "other, ms a step", "notebook / other"], 26)
-    code = bench.each(what, heading, plans, work, shown, changed)
-    write_tables(bench)
-    return code
-
-
-def by_turns(bench: Measuring, planned: Plan, record: Record, programs: dict[str, Script], turns: int) -> list[Point]:
-    """The points of two scripts; the first turn, which may still compile and warm up, does not count."""
-    size, which, points = planned.constants, planned.kind.which, []
-    both = alternate(tuple(programs.values()), planned.kind.turns, bench.slot, turns, bench.modules)
-    steps = planned.kind.steps(size)
-    for program, (first, _, *counted) in zip(programs, both):
-        record.versions = first["versions"]
-        at = {"program": program, **({which: size[which]} if which else {}), BATCH: size[BATCH], "steps": steps}
-        points.append(Point(at=at, values=[turn["seconds"] / steps for turn in counted]))
-        evidence = next(name for name in counted[0] if name != "seconds")  # that it computed
-        points.append(Point(at=at, values=[turn[evidence] for turn in counted], unit=evidence))
-    return points
+    columns = dict.fromkeys(["notebook, ms a step", "other, ms a step", "notebook / other"], 26)
+    return measure(bench, what, columns, plans, work, shown, changed)
 
 
 def alternate(
-    both: tuple[Script, ...], todo: str, slot: Slot, turns: int, modules: list[str]
+    both: list[Script], todo: str, slot: Slot, turns: int, modules: list[str]
 ) -> tuple[list[dict], list[dict]]:
     """What both scripts tell: their versions, then each of their turns. They begin a round by turns, so that neither is always the
     first.
@@ -214,27 +242,23 @@ def sweep(
     slots, asked, grids, plans = bench.slots(threads, each=True), axes(axis or []), {}, []
     for row in bench.rows:
         grids[row.full_name] = grid = grid_of(bench, row, asked, steps or STEPS, repeats or REPEATS)
-        constants = {BATCH: max(grid.batch_sizes)}
-        plans.append(bench.plan(row, constants | bench.catalog.kind(row).short(constants, steps=1, turns=1)))
+        plans.append(bench.short(row, {BATCH: max(grid.batch_sizes)}, steps=1, turns=1))
     if not bench.slot.on_gpu:
         bench.console.say(f"about {clock(len(slots) * sum(grid.estimate_s for grid in grids.values()))}")
 
     def work(planned: Plan, record: Record) -> Iterator[list[Point]]:
         grid = grids[planned.row.full_name]
-        measure = time_phases if planned.kind.trains else time_passes
+        time_row = time_phases if planned.kind.trains else time_passes
         for slot, place in product(slots, grid.places):
-            yield from measure(bench, bench.plan(planned.row, planned.changed | place), record, slot, grid, place)
+            yield from time_row(bench, bench.plan(planned.row, planned.changed | place), record, slot, grid, place)
 
-    def shown(points: list[Point]) -> str:
+    def shown(points: list[Point]) -> tuple[list[str], str]:
         at = points[0].at
-        others = " ".join(f"{name}={value}" for name, value in tables.other_parameters(at).items())
-        phases = line(map(milliseconds, tables.timed(points)), 24)
-        return f"{at['threads']:>8}{at[BATCH]:>7}{phases}  {others}".rstrip()
+        times = map(milliseconds, tables.timed(points))
+        return [str(at["threads"]), str(at[BATCH]), *times], ", ".join(tables.others(at))
 
-    heading = f"{'threads':>8}{'batch':>7}" + line((f"{title}, ms" for title in PHASES.values()), 24)
-    code = bench.each("sweep", heading, plans, work, shown, {})
-    write_tables(bench, pictures.draw_sweeps if plot else None)
-    return code
+    columns = {"threads": 8, "batch": 7} | {f"{title}, ms": 24 for title in PHASES.values()}
+    return measure(bench, "sweep", columns, plans, work, shown, {}, pictures.draw_sweeps if plot else None)
 
 
 def time_phases(
@@ -249,23 +273,19 @@ def time_phases(
     before = roles[: roles.index("optimizer") + 1]
     code = {role: source for role, source in by_role(planned.row.notebook).items() if role in before}
     asked = asdict(grid) | {"phases": list(PHASES), "warm_up": WARM_UP, "modules": bench.modules}
-    scripted = bench.scripts(planned, code | {"phases": phases})
-    with scripted as (script,), Process(script, slot, "phases", asked) as process:
-        messages = process.messages()
-        record.versions = next(messages)["versions"]
-        for message in messages:
-            points = []
-            for phase in PHASES:
-                at = {
-                    "threads": slot.threads,
-                    **place,
-                    BATCH: message["batch_size"],
-                    "phase": phase,
-                    "steps": grid.steps,
-                }
-                points.append(Point(at=at, values=message["seconds"][phase]))
-                points.append(Point(at=at, values=[message["loss"][phase]], unit="loss"))  # evidence that it computed
-            yield points
+    with TemporaryDirectory(prefix="rosetta-") as folder:
+        script = bench.script(planned, code | {"phases": phases}, folder)
+        with Process(script, slot, "phases", asked) as process:
+            messages = process.messages()
+            record.versions = next(messages)["versions"]
+            for message in messages:
+                points, size = [], message["batch_size"]
+                for phase in PHASES:
+                    at = {"threads": slot.threads, **place, BATCH: size, "phase": phase, "steps": grid.steps}
+                    points.append(Point(at=at, values=message["seconds"][phase]))
+                    loss = [message["loss"][phase]]  # evidence that it computed
+                    points.append(Point(at=at, values=loss, unit="loss"))
+                yield points
 
 
 def time_passes(
@@ -275,10 +295,11 @@ def time_passes(
     code = by_role(planned.row.notebook)
     for size in grid.batch_sizes:
         of_size = place | {BATCH: size}
-        sized = bench.plan(planned.row, of_size | planned.kind.short(of_size, grid.steps, turns=1))
-        asked = {"modules": bench.modules}
-        with bench.scripts(sized, code) as (script,), Process(script, slot, planned.kind.turns, asked) as process:
-            first, *passes = islice(process.turns(), 1 + grid.repeats)
+        sized = bench.short(planned.row, of_size, grid.steps, turns=1)
+        with TemporaryDirectory(prefix="rosetta-") as folder:
+            script = bench.script(sized, code, folder)
+            with Process(script, slot, planned.kind.turns, {"modules": bench.modules}) as process:
+                first, *passes = islice(process.turns(), 1 + grid.repeats)
         record.versions = first["versions"]
         at = {"threads": slot.threads, **of_size, "phase": "forward", "steps": grid.steps}
         yield [

@@ -36,20 +36,26 @@ def epochs(script, options):
     """Train, but wait for one's turn before every epoch; tell each epoch's seconds and loss."""
     from common.record import EpochLog
 
-    made, noted = EpochLog.__init__, EpochLog.epoch
+    _by_turns(script, options, EpochLog, "epoch", lambda log, *_: {"seconds": log.epoch_s[-1], "loss": log.loss[-1]})
 
-    def start(log, epochs):
+
+def _by_turns(script, options, log, note, facts):
+    """Run a script, but wait when it makes its log, and after each call of the method ``note``, of which tell the facts."""
+    made, noted = log.__init__, getattr(log, note)
+
+    def start(self, *values):
         tell_versions(options["modules"])
         wait()
-        made(log, epochs)
+        made(self, *values)
 
-    def epoch(log, loss, evaluate=None):  # nothing is tested between epochs
-        noted(log, loss)
-        tell({"seconds": log.epoch_s[-1], "loss": log.loss[-1]})
+    def turn(self, *values):
+        noted(self, *values)
+        tell(facts(self, *values))
         wait()
-        log._last = time.perf_counter()
+        self._last = time.perf_counter()
 
-    EpochLog.__init__, EpochLog.epoch = start, epoch
+    log.__init__ = start
+    setattr(log, note, turn)
     runpy.run_path(script, run_name="__main__")
 
 
@@ -74,22 +80,11 @@ def repeats(script, options):
     """Run its steps, but wait for one's turn before the warm-up and every repeat; tell each one's seconds and the mean of its result."""
     from common.steps import StepLog
 
-    made, noted = StepLog.__init__, StepLog.done
-
-    def start(log, repeats):
-        tell_versions(options["modules"])
-        wait()
-        made(log, repeats)
-
-    def done(log, steps, result):
-        noted(log, steps, result)
+    def facts(log, steps, result):
         seconds = steps * log.step_s[-1] if log.step_s else log.warm_up_s
-        tell({"seconds": seconds, "result": float(getattr(result, "mean", lambda: result)())})
-        wait()
-        log._last = time.perf_counter()
+        return {"seconds": seconds, "result": float(getattr(result, "mean", lambda: result)())}
 
-    StepLog.__init__, StepLog.done = start, done
-    runpy.run_path(script, run_name="__main__")
+    _by_turns(script, options, StepLog, "done", facts)
 
 
 def phases(script, options):

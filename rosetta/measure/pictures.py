@@ -16,7 +16,7 @@ from rosetta.catalog import Catalog
 from rosetta.kinds.kind import BATCH
 from rosetta.measure import protocols, rows
 from rosetta.measure.protocols import AS_IN_SWEEPS, PHASE
-from rosetta.measure.tables import PHASES, SYNTHETIC, other_parameters, threads_of, timed, titled
+from rosetta.measure.tables import PHASES, SYNTHETIC, others, threads_of, timed, titled
 from rosetta.records import Point, Record
 from rosetta.report.charts import STYLE, WIDTH
 
@@ -37,9 +37,7 @@ def draw_sweeps(catalog: Catalog, every: list[Record], results: Path) -> list[Pa
     written = []
     for group in rows.groups(catalog, every, "sweep"):
         # Other axes than these two have no place in the picture
-        points = {
-            titled(each): [point for point in timed(each.points) if not other_parameters(point.at)] for each in group
-        }
+        points = {titled(each): [point for point in timed(each.points) if not others(point.at)] for each in group}
         if len({point.at[BATCH] for of_row in points.values() for point in of_row}) > 1:
             label, value = RATE
             if all(title.endswith(SYNTHETIC) for title in points):  # said once
@@ -53,13 +51,13 @@ def draw_protocols(catalog: Catalog, every: list[Record], results: Path) -> list
     """Draw the networks that a protocol takes at several batch sizes, of every machine; returns what was written."""
     written = []
     for task, name, group in protocols.groups(catalog, every):
-        protocol, which = task.protocols[name].on(bool(group[0].newest.machine.gpus)), task.kind.which
-        layouts = protocols.layouts(protocol, which, protocols.thread_counts(group))
+        protocol = task.protocols[name].on(bool(group[0].newest.machine.gpus))
+        layouts = protocols.layouts(protocol, protocols.thread_counts(group))
         columns = {(layout.phase, column) for layout in layouts if layout.by_size for column in layout.columns}
         of_rows: dict[str, list[Point]] = {}
         for each in group:
             for point in each.points:
-                if point.values and (point.at[PHASE], protocols.column_of(point, which)) in columns:
+                if point.values and (point.at[PHASE], protocols.column_of(point)) in columns:
                     as_swept = point.at | {"phase": AS_IN_SWEEPS[point.at[PHASE]]}
                     of_rows.setdefault(each.newest.title, []).append(point.model_copy(update={"at": as_swept}))
         for what, (label, value) in SHOWN.items() if of_rows else ():

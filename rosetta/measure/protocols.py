@@ -7,12 +7,12 @@ first, as many as fit into the time given. A point that today's notebook and ver
 import json
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from itertools import accumulate, chain, product
 from math import inf
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from rosetta import files, markdown, records
@@ -35,7 +35,8 @@ from rosetta.tasks import Protocol, Task, places_of
 from rosetta.where import Where
 
 PAGE = "benchmarks.md"  # below the results folder
-NAME, PHASE = "protocol", "PHASE"  # of a record's changes; of a point's place
+NAME = "protocol"  # of a record's changes
+NETWORK, PHASE = "NETWORK", "PHASE"  # of a point's place
 AS_IN_SWEEPS = {"forward": "forward", "gradient": "backward", "step": "step"}  # the phases
 REPEAT_S = 2.0  # a repeat whose estimate is longer takes fewer steps
 LEAST_WARM_UP = 2  # steps: some frameworks compile in the first, and record it for replay in the second
@@ -99,34 +100,33 @@ class Spot:
     slot: Slot
     estimate_s: float
 
-    @property
-    def title(self) -> str:
-        return f"{self.plan.row.full_name}: " + ", ".join(f"{name.lower()} {value}" for name, value in self.at.items())
-
 
 def run(
     where: Where, name: str, threads: str | None, steps: int | None, repeats: int | None, minutes: float | None
 ) -> int:
-    """Measure a protocol of every row's task. Exit code 0 unless a point failed or a row that was named cannot run here."""
+    """Measure a protocol with the rows of its task. Exit code 0 unless a point failed or a row that was named cannot run here."""
     bench = Measuring(where, f"sweep --protocol {name}", "protocols")
-    protocol = _protocol(bench, name)
+    tasks = [task for task in bench.catalog.tasks.values() if any(row.task == task.key for row in bench.rows)]
+    task = next((task for task in tasks if name in task.protocols), None)
+    if task is None:
+        raise unknown("protocol", name, [other for task in bench.catalog.tasks.values() for other in task.protocols])
+    bench.rows = [row for row in bench.rows if row.task == task.key]
+    protocol = task.protocols[name].on(bench.slot.on_gpu)
     slots, earlier = bench.slots(threads, each=protocol.threads == "each"), _earlier(bench, name)
     counts = {"STEPS": steps or protocol.steps, "REPEATS": repeats or protocol.repeats, "WARMUP": protocol.warmup}
-    due, there = [], 0
+    measured = set()
     for row in bench.rows:
-        before, measured = earlier.get(row.full_name), []
+        before = earlier.get(row.full_name)
         if before and before.newest.versions == _versions(bench, row, before):
             # What failed is tried again
-            measured = [rows.place(point) for point in before.points if point.status in ("ok", OUT_OF_MEMORY)]
-        for spot in _spots(bench, row, protocol, slots, counts):
-            if frozenset(spot.at.items()) in measured:
-                there += 1
-            else:
-                due.append(spot)
-    due.sort(key=lambda spot: spot.estimate_s)
+            there = (point for point in before.points if point.status in ("ok", OUT_OF_MEMORY))
+            measured |= {(row.full_name, rows.place(point)) for point in there}
+    spots = [spot for row in bench.rows for spot in _spots(bench, row, protocol, slots, counts)]
+    spots.sort(key=lambda spot: spot.estimate_s)
+    due = [spot for spot in spots if (spot.plan.row.full_name, frozenset(spot.at.items())) not in measured]
     limit_s, total_s = 60 * minutes if minutes else inf, sum(spot.estimate_s for spot in due)
     say = bench.console.say
-    say(f"{protocol.title}: {there + len(due)} points of {len(bench.rows)} rows, {there} of them are there")
+    say(f"{protocol.title}: {len(spots)} points of {len(bench.rows)} rows, {len(spots) - len(due)} of them are there")
     say(f"{len(due)} points to measure, about {clock(total_s)}, the cheapest first")
     if total_s > limit_s:
         fitting = sum(spent <= limit_s for spent in accumulate(spot.estimate_s for spot in due))
@@ -137,23 +137,11 @@ def run(
     return int(failed)
 
 
-def _protocol(bench: Measuring, name: str) -> Protocol:
-    """The protocol of that name; the rows that are left are of its task.
-
-    Raises RosettaError where the rows' task has none of it.
-    """
-    for key in {row.task for row in bench.rows}:
-        if protocol := bench.catalog.task(key).protocols.get(name):
-            bench.rows = [row for row in bench.rows if row.task == key]
-            return protocol.on(bench.slot.on_gpu)
-    raise unknown("protocol", name, [other for task in bench.catalog.tasks.values() for other in task.protocols])
-
-
 def _spots(bench: Measuring, row: Row, protocol: Protocol, slots: list[Slot], counts: dict[str, int]) -> Iterator[Spot]:
     """All points of a row, but for networks that it lacks. counts: steps, repeats and warm-up of a point, if it is fast enough."""
     task = bench.catalog.task(row.task)
     for slot, place in product(slots, protocol.places()):
-        if place.get(task.kind.which) in row.facts.lacking(bench.slot.on_gpu):
+        if place[NETWORK] in row.facts.lacking(bench.slot.on_gpu):
             continue
         share = len(bench.processors) / slot.threads if slot.threads and not slot.on_gpu else 1
         step_s = share * task.step_s(row.facts, task.constants() | place | counts, bench.slot.on_gpu)
@@ -182,7 +170,8 @@ def _versions(bench: Measuring, row: Row, earlier: Measurement | None) -> dict[s
     interpreter has no answer."""
     named = (earlier.newest.versions if earlier else {}).keys() - {"python", "numpy"}
     try:
-        with bench.scripts(bench.plan(row, {}), {"parameters": ""}) as (script,):
+        with TemporaryDirectory(prefix="rosetta-") as folder:
+            script = bench.script(bench.plan(row, {}), {"parameters": ""}, folder)
             command = [str(script.python), "-c", VERSIONS, *sorted(named or row.imports)]
             answer = scripts.run("asking for versions", command, checkout.root, script.environment(bench.slot))
     except RosettaError:  # its points will say why
@@ -202,7 +191,14 @@ def _measure(bench: Measuring, name: str, due: list[Spot], limit_s: float, earli
         if max(spot.estimate_s * ratios.get(row.full_name, 1.0), LEAST_S) > remaining_s:
             left.append(spot)
             continue
-        point, done = _point(bench, spot, remaining_s + LATE * limit_s)
+        planned = spot.plan.limited(spot.estimate_s)
+        planned = planned.model_copy(update={"timeout_s": min(planned.timeout_s, remaining_s + LATE * limit_s)})
+        ended = execute(planned, spot.slot, bench.kernels, watch=lambda progress: None)
+        ended.close()
+        done = ended.record
+        status = OUT_OF_MEMORY if MEMORY.search(done.error or "") else done.status
+        values = [value for each in done.points for value in each.values] if status == "ok" else []
+        point = Point(at=spot.at | {STEPS: planned.constants["STEPS"]}, values=values, status=status)
         stopped = done.status == "timeout" and time.monotonic() - began > limit_s
         if not stopped and done.status != "skipped" and not done.disturbed:
             record = kept.setdefault(row.full_name, bench.record(spot.plan, NAME, {NAME: name}))
@@ -212,36 +208,25 @@ def _measure(bench: Measuring, name: str, due: list[Spot], limit_s: float, earli
                 record.versions = _versions(bench, row, earlier.get(row.full_name))
             record.points.append(point)
             records.write(record, bench.results)
-        said = point.status
+        said, bad = status, True
         if done.disturbed:
-            failed = True
             said = f"not kept, because {done.disturbed}"
-        elif point.values:
+        elif values:
             ratios[row.full_name] = done.metrics.wall_s / spot.estimate_s
-            said = f"{milliseconds(point)} ms"
-        elif point.status != OUT_OF_MEMORY:  # which is a result
-            failed = True
-            said = "stopped: the time that was given is up" if stopped else f"{done.status}: {done.error}"
-        bench.console.say(
-            f"[{number}/{len(due)}] {spot.title}: {said}", "" if point.values and not done.disturbed else "red"
-        )
+            said, bad = f"{milliseconds(point)} ms", False
+        elif status == OUT_OF_MEMORY:  # which is a result
+            bad = False
+        else:
+            said = "stopped: the time that was given is up" if stopped else f"{status}: {done.error}"
+        failed |= bad
+        about = ", ".join(f"{name.lower()} {value}" for name, value in spot.at.items())
+        style = "red" if bad or not values else ""
+        bench.console.say(f"[{number}/{len(due)}] {row.full_name}: {about}: {said}", style)
     if left:
         seconds = sum(spot.estimate_s for spot in left)
         rows_left = ", ".join(dict.fromkeys(spot.plan.row.name for spot in left))
         bench.console.say(f"left out: {len(left)} points, about {clock(seconds)}, of {rows_left}")
     return failed
-
-
-def _point(bench: Measuring, spot: Spot, latest_s: float) -> tuple[Point, Record]:
-    """The point, and the record of its run, which is stopped after ``latest_s`` at the latest."""
-    planned = spot.plan.limited(spot.estimate_s)
-    planned = planned.model_copy(update={"timeout_s": min(planned.timeout_s, latest_s)})
-    ended = execute(planned, spot.slot, bench.kernels, watch=lambda progress: None)
-    ended.close()
-    done, at = ended.record, spot.at | {STEPS: planned.constants["STEPS"]}
-    if done.status == "ok":
-        return Point(at=at, values=[value for each in done.points for value in each.values]), done
-    return Point(at=at, status=OUT_OF_MEMORY if MEMORY.search(done.error or "") else done.status), done
 
 
 @dataclass(frozen=True)
@@ -307,21 +292,20 @@ def groups(catalog: Catalog, every: list[Record]) -> list[tuple[Task, str, Group
     return sorted(made, key=lambda each: (each[0].key, each[1]))
 
 
-def layouts(protocol: Protocol, which: str, numbers: list[int], others: Iterable[int] = ()) -> list[Layout]:
+def layouts(protocol: Protocol, numbers: list[int], others: Iterable[int] = ()) -> list[Layout]:
     """The tables of a protocol: one of networks and one of each network that it takes at several sizes, for each phase.
 
-    which: the parameter that names a network. numbers: of threads that were measured; others: that were published.
+    numbers: of threads that were measured; others: that were published.
     """
     tables: dict[tuple, dict] = {}
     for group in protocol.points:
-        by_size = isinstance(group[BATCH], list) and not isinstance(group[which], list)
+        by_size = isinstance(group[BATCH], list) and not isinstance(group[NETWORK], list)
         for place in places_of(group):
-            phase = place[PHASE], by_size and place[which]
-            tables.setdefault(phase, {})[place[which], place[BATCH]] = None
+            phase = place[PHASE], by_size and place[NETWORK]
+            tables.setdefault(phase, {})[place[NETWORK], place[BATCH]] = None
     made = []
     for (phase, by_size), columns in tables.items():
-        one = len(columns) == 1
-        for several in [sorted({*numbers, *others})] if one else [[number] for number in numbers]:
+        for several in [sorted({*numbers, *others})] if len(columns) == 1 else [[number] for number in numbers]:
             made.append(Layout(phase, [(*column, number) for column in columns for number in several], bool(by_size)))
     return made
 
@@ -330,22 +314,30 @@ def _of_machine(
     task: Task, name: str, group: Group, sources: list[Benchmark], titles: dict[str, str], results: Path
 ) -> list[str]:
     """The tables of a machine, each with the published figures of its columns."""
-    protocol, which = task.protocols[name].on(bool(group[0].newest.machine.gpus)), task.kind.which
-    counts, product = thread_counts(group), rows.matrix_product(group, results)
-    floor = product[-1] if product else None
-    cell, parts = partial(_cell, task, floor), []
+    protocol, product = task.protocols[name].on(bool(group[0].newest.machine.gpus)), rows.matrix_product(group, results)
+    counts, floor, parts = thread_counts(group), product and product[-1], []
+
+    def lines(layout: Layout, unit: str) -> list[list[str]]:
+        """A line a row that has a point there."""
+        made = []
+        for measured in group:
+            points = {column_of(point): point for point in measured.points if point.at[PHASE] == layout.phase}
+            figures = [_cell(task, floor, unit, points.get(column)) for column in layout.columns]
+            if points.keys() & set(layout.columns):
+                made.append([markdown.escape(measured.newest.title), *figures])
+        return made
+
     published = {point.at["threads"] for source in sources for point in source.points if "threads" in point.at}
-    for layout in layouts(protocol, which, counts, published):
-        most = layout.columns[-1][-1] >= counts[-1]
-        measured = _lines(layout, group, which, partial(cell, protocol.unit))
+    for layout in layouts(protocol, counts, published):
+        most, measured = layout.columns[-1][-1] >= counts[-1], lines(layout, protocol.unit)
         # Once, though the devices of then have no such threads
-        earlier = then(layout, sources, which, titles) if measured and most else []
+        earlier = then(layout, sources, titles) if measured and most else []
         parts += layout.table(protocol.unit, measured + earlier)
         if layout.by_size:
-            parts += layout.table("ms an example", _lines(layout, group, which, partial(cell, "ms an example")))
+            parts += layout.table("ms an example", lines(layout, "ms an example"))
         if most:
-            parts += layout.table("GFLOP/s", _lines(layout, group, which, partial(cell, "GFLOP/s")))
-    parts += _against_forward(protocol, group, which, counts[-1])
+            parts += layout.table("GFLOP/s", lines(layout, "GFLOP/s"))
+    parts += _against_forward(protocol, group, counts[-1])
     for what, about in (("time", "Milliseconds a step by batch size"), ("example", "Milliseconds an example")):
         parts += picture(about, group, f"{name}-{what}", results)
     words = f"{measured_on(group)} GFLOP/s: a multiply-add counts twice, and a gradient as two forward passes."
@@ -356,26 +348,17 @@ def _of_machine(
 
 def thread_counts(group: Group) -> list[int]:
     """The numbers of threads that were measured; 0 where a framework chose."""
-    return sorted({point.at["threads"] or 0 for measured in group for point in measured.points})
+    return sorted({column_of(point)[-1] for measured in group for point in measured.points})
 
 
-def _lines(layout: Layout, group: Group, which: str, cell: Callable[[Point], str]) -> list[list[str]]:
-    """A line a row that has a point there."""
-    lines = []
-    for measured in group:
-        points = {column_of(point, which): point for point in measured.points if point.at[PHASE] == layout.phase}
-        if points.keys() & set(layout.columns):
-            figures = [cell(points[column]) if column in points else "" for column in layout.columns]
-            lines.append([markdown.escape(measured.newest.title), *figures])
-    return lines
+def column_of(point: Point) -> Column:
+    return point.at[NETWORK], point.at[BATCH], point.at["threads"] or 0
 
 
-def column_of(point: Point, which: str) -> Column:
-    return point.at[which], point.at[BATCH], point.at["threads"] or 0
-
-
-def _cell(task: Task, floor: float | None, unit: str, point: Point) -> str:
-    """A point in a unit of the page. floor: FLOP/s of the machine's matrix product, whose share a rate has in brackets."""
+def _cell(task: Task, floor: float | None, unit: str, point: Point | None) -> str:
+    """A point in a unit of the page, "" of none. floor: FLOP/s of the machine's matrix product, whose share a rate has in brackets."""
+    if point is None:
+        return ""
     if unit == "GFLOP/s":
         flop = task.flop(task.constants() | point.at) if point.values else None
         rate = flop / point.sample.mean if flop else None
@@ -390,30 +373,26 @@ def _cell(task: Task, floor: float | None, unit: str, point: Point) -> str:
     return f"{point.at[BATCH] / point.sample.mean:,.1f}"
 
 
-def _against_forward(protocol: Protocol, group: Group, which: str, threads: int) -> list[str]:
+def _against_forward(protocol: Protocol, group: Group, threads: int) -> list[str]:
     """How many times as long as its forward pass a network's forward and backward take."""
     phases: dict[Column, set[str]] = {}
     for place in protocol.places():
-        phases.setdefault((place[which], place[BATCH], threads), set()).add(place[PHASE])
-    columns = [column for column, there in phases.items() if there >= {"forward", "gradient"}]
-    layout, body = Layout("gradient", columns, by_size=False), []
+        phases.setdefault((place[NETWORK], place[BATCH], threads), set()).add(place[PHASE])
+    columns, body = [column for column, there in phases.items() if there >= {"forward", "gradient"}], []
     for measured in group:
-        timed = [point for point in measured.points if point.values]
-        means = {(point.at[PHASE], column_of(point, which)): point.sample.mean for point in timed}
-        ratios = []
-        for column in columns:
-            gradient, forward = means.get(("gradient", column)), means.get(("forward", column))
-            ratios.append(f"{gradient / forward:.1f}" if gradient and forward else "")
+        means = {(point.at[PHASE], *column_of(point)): point.sample.mean for point in measured.points if point.values}
+        pairs = [(means.get(("gradient", *column)), means.get(("forward", *column))) for column in columns]
+        ratios = [f"{gradient / forward:.1f}" if gradient and forward else "" for gradient, forward in pairs]
         body += [[markdown.escape(measured.newest.title), *ratios]] if any(ratios) else []
-    return layout.table("times its forward pass", body)
+    return Layout("gradient", columns, by_size=False).table("times its forward pass", body)
 
 
-def then(layout: Layout, sources: list[Benchmark], which: str, titles: dict[str, str]) -> list[list[str]]:
+def then(layout: Layout, sources: list[Benchmark], titles: dict[str, str]) -> list[list[str]]:
     """What was published, a line a framework and device: at the same point, or at another size that the cell names."""
     lines: dict[tuple, dict[Column, str]] = {}
     for source in sources:
         for point in source.points:
-            column = _same(layout, point, which)
+            column = _same(layout, point)
             for framework, figure in point.figures.items() if column else ():
                 size = point.at.get(BATCH, column[1])
                 about = "" if size == column[1] else f" (batch {size})"
@@ -425,13 +404,12 @@ def then(layout: Layout, sources: list[Benchmark], which: str, titles: dict[str,
     ]
 
 
-def _same(layout: Layout, point: PublishedPoint, which: str) -> Column | None:
+def _same(layout: Layout, point: PublishedPoint) -> Column | None:
     """The column of a published point; of another size only where the table shows networks, not sizes."""
     at = point.at
     if at[PHASE] != layout.phase or at.get("devices", 1) != 1 or at.get("DATA", "synthetic") != "synthetic":
         return None
-    columns = [
-        column for column in layout.columns if column[0] == at[which] and at.get("threads", column[2]) == column[2]
-    ]
+    threads = at.get("threads")
+    columns = [column for column in layout.columns if column[0] == at[NETWORK] and threads in (None, column[2])]
     exact = [column for column in columns if at.get(BATCH, column[1]) == column[1]]
     return (exact or ([] if layout.by_size else columns) or [None])[-1]

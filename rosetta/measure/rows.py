@@ -7,9 +7,7 @@ import json
 import os
 import signal
 import subprocess
-import tempfile
-import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -20,9 +18,9 @@ from typing import Any, Literal
 from pydantic import AwareDatetime, Field
 
 from common.versions import versions
-from rosetta import catalog, data, files, identity, plan, records
+from rosetta import catalog, files, identity, plan
 from rosetta.catalog import Catalog, Row
-from rosetta.errors import RosettaError, Unavailable
+from rosetta.errors import RosettaError
 from rosetta.files import Strict
 from rosetta.measure import inside
 from rosetta.paths import portable
@@ -31,7 +29,7 @@ from rosetta.records import Commit, Machine, Point, Record
 from rosetta.run import devices, kernels, machine, processes, scripts
 from rosetta.run.devices import Slot
 from rosetta.run.execute import blank, commit
-from rosetta.run.others import OtherPrograms
+from rosetta.run.scripts import Script
 from rosetta.tasks import UNTIMED
 from rosetta.terminal import Console
 from rosetta.where import Where, numbers
@@ -113,14 +111,8 @@ def valid_points(where: Path) -> Iterator[None]:
 def write_machine(what: str, of: Machine, points: list[Point], results: Path) -> Path:
     """Write a session that measured a machine; returns its file."""
     now = datetime.now(UTC)
-    session = MachineSession(
-        what=what,
-        machine=of,
-        commit=commit(),
-        measured=now.replace(microsecond=0),
-        versions=versions(),
-        points=points,
-    )
+    about = {"machine": of, "commit": commit(), "measured": now.replace(microsecond=0), "versions": versions()}
+    session = MachineSession(what=what, points=points, **about)
     return files.write(results / of.name / FOLDER / f"{what}.{now:{SESSION}}.json", session)
 
 
@@ -131,8 +123,7 @@ def matrix_product(group: Group, results: Path) -> tuple[MachineSession, int, fl
     """
     machine, *others = {each.newest.machine.os: each.newest.machine for each in group}.values()
     sessions = {file: files.load(MachineSession, file) for file in results.glob(f"{machine.name}/{FOLDER}/floor.*json")}
-    system = machine.name, machine.os
-    of_system = [file for file, each in sessions.items() if (each.machine.name, each.machine.os) == system]
+    of_system = [file for file, each in sessions.items() if each.machine.os == machine.os]
     if others or not of_system:
         return None
     newest = max(of_system, key=lambda file: sessions[file].measured)
@@ -178,8 +169,8 @@ class Measuring:
         each: without that option with 1, 2, 4 ... and all of them, else with all of them alone.
         """
         most = len(self.processors)
-        usual = [2**power for power in range(most.bit_length()) if 2**power < most] if each else []
-        counts = numbers("--threads", threads) if threads else [*usual, most]
+        fewer = [2**power for power in range((most - 1).bit_length())] if each else []
+        counts = numbers("--threads", threads) if threads else [*fewer, most]
         return [devices.timed(",".join(self.slot.gpus) or devices.NONE, number)[0] for number in counts]
 
     def slow(self, row: Row, parameters: dict[str, Any]) -> bool:
@@ -191,6 +182,11 @@ class Measuring:
         gpu, synthetic = self.slot.on_gpu, self.where.synthetic
         return plan.make(self.catalog, [row], UNTIMED, overrides, gpu=gpu, synthetic=synthetic)[0]
 
+    def short(self, row: Row, parameters: dict[str, Any], steps: int, turns: int) -> Plan:
+        """A run of so few steps a turn: to measure by."""
+        task = self.catalog.task(row.task)
+        return self.plan(row, parameters | task.kind.short(task.constants() | parameters, steps, turns))
+
     def compared(self, steps: int, turns: int, sets: dict[str, list[dict[str, Any]]] | None = None) -> list[Plan]:
         """A run of each row with each of its sets of parameters, with so few steps a turn; a tenth of them where a step takes seconds.
 
@@ -200,20 +196,15 @@ class Measuring:
         for row in self.rows:
             task = self.catalog.task(row.task)
             for parameters in task.compared if sets is None else sets.get(row.full_name, []):
-                if parameters.get(task.kind.which) in row.facts.lacking(self.slot.on_gpu):
-                    continue
-                constants = task.constants() | parameters
-                few = max(steps // 10, 1) if self.slow(row, parameters) else steps
-                short = task.kind.short(constants, min(few, task.kind.steps(constants)), turns)
-                plans.append(self.plan(row, parameters | short))
+                if parameters.get(task.kind.which) not in row.facts.lacking(self.slot.on_gpu):
+                    few = max(steps // 10, 1) if self.slow(row, parameters) else steps
+                    most = task.kind.steps(task.constants() | parameters)
+                    plans.append(self.short(row, parameters, min(few, most), turns))
         return plans
 
-    @contextmanager
-    def scripts(self, planned: Plan, *codes: dict[str, str]) -> Iterator[list[scripts.Script]]:
-        """Scripts of cells, in a folder that is there as long as the context lasts."""
-        with tempfile.TemporaryDirectory(prefix="rosetta-") as folder:
-            made = [Path(folder, f"script-{number}.py") for number in range(len(codes))]
-            yield [scripts.write(planned, code, file, self.kernels, self.slot) for code, file in zip(codes, made)]
+    def script(self, planned: Plan, code: dict[str, str], folder: str, name: str = "script") -> Script:
+        """A script of cells, in a folder."""
+        return scripts.write(planned, code, Path(folder, f"{name}.py"), self.kernels, self.slot)
 
     def record(self, planned: Plan, what: str, changed: dict[str, Any]) -> Record:
         """The record of a row's session, which has no points yet. changed: what was set by hand, so that it stands in a table apart."""
@@ -222,49 +213,6 @@ class Measuring:
         record.dataset.synthetic |= planned.dataset is None  # the task makes its own data
         return record
 
-    def each(
-        self,
-        what: str,
-        heading: str,
-        plans: list[Plan],
-        work: Callable[[Plan, Record], Iterator[list[Point]]],
-        line: Callable[[list[Point]], str],
-        changed: dict[str, Any],
-    ) -> int:
-        """Measure the rows of the plans, and keep each point at once. Exit code 0 only if all could be measured; what is not there
-        counts if it was named.
-
-        work: gives points of a plan, some at a time, and writes the versions into the record; line: shows points, below the heading;
-        changed: as in ``record``.
-        """
-        data.locate_all(plans, self.where.data_dir)
-        if self.where.data_dir:  # the scripts inherit it
-            os.environ["ROSETTA_DATA"] = str(self.where.data_dir.absolute())
-        self.console.say(f"{'row':<22}{heading}")
-        kept: dict[str, Record] = {}  # a row may have several plans
-        failed = False
-        for planned in plans:
-            title = self.catalog.label(planned.row)
-            try:
-                record = kept.setdefault(planned.row.full_name, self.record(planned, what, changed))
-                with OtherPrograms(self.slot.processors) as programs:
-                    began = time.monotonic()
-                    for points in work(planned, record):
-                        programs.sample()
-                        if busy := programs.used(began).disturb:
-                            raise RosettaError(f"not kept, because {busy}")
-                        record.points += points
-                        records.write(record, self.results)
-                        self.console.say(f"{title:<22}{line(points)}")
-                        began = time.monotonic()
-            except Unavailable as reason:
-                self.console.say(f"{title}: {reason}", "yellow")
-                failed |= bool(self.where.names)
-            except RosettaError as error:
-                self.console.say(f"{title}: {error}", "red")
-                failed = True
-        return int(failed)
-
 
 class Process(subprocess.Popen):
     """Runs a script as ``inside`` is told to; ``with`` it, nothing of it is left behind.
@@ -272,7 +220,7 @@ class Process(subprocess.Popen):
     todo: one of inside's functions, with its options. What goes to standard error is kept beside the script.
     """
 
-    def __init__(self, script: scripts.Script, slot: Slot, todo: str, options: dict):
+    def __init__(self, script: Script, slot: Slot, todo: str, options: dict):
         self._log = script.file.with_suffix(".log")
         # Where there is no choice, or a process cannot choose its processors, it computes on all of them
         confined = slot.processors is not None and hasattr(os, "sched_setaffinity")

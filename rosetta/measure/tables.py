@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from rosetta import files, markdown, records
 from rosetta.catalog import Catalog
@@ -34,9 +35,10 @@ def milliseconds(point: Point) -> str:
     return mean if len(point.values) == 1 else f"{mean} ± {1000 * point.sample.deviation:.1f}"
 
 
-def other_parameters(at: dict) -> dict:
-    """The parameters of a point besides threads and batch size."""
-    return {name: value for name, value in at.items() if name not in ("threads", BATCH, "phase", STEPS, "program")}
+def others(at: dict) -> list[str]:
+    """The parameters of a point besides threads and batch size, each in words."""
+    usual = ("threads", BATCH, "phase", STEPS, "program")
+    return [f"{name.lower()} {value}" for name, value in at.items() if name not in usual]
 
 
 def titled(measured: Measurement) -> str:
@@ -78,7 +80,7 @@ def pairs(points: list[Point]) -> Iterator[tuple[str, list[str]]]:
     notebook and of the other program, and how many times as long the first takes."""
     by_label: dict[str, list[Point]] = {}
     for point in timed(points):
-        label = ", ".join(f"{name.lower()} {value}" for name, value in other_parameters(point.at).items())
+        label = ", ".join(others(point.at))
         by_label.setdefault(label and f"{label}, batch {point.at[BATCH]}", []).append(point)
     for label, (notebook, other) in by_label.items():
         ratios = Sample(tuple(a / b for a, b in zip(notebook.values, other.values)))
@@ -126,15 +128,9 @@ def _every_point(task: Task, group: Group, results: Path) -> list[str]:
     """Every point of a sweep."""
     body = []
     for measured in group:
-        places: dict[tuple, dict[str, Point]] = {}
-        for point in timed(measured.points):
-            where = tuple((name, value) for name, value in point.at.items() if name not in ("phase", STEPS))
-            places.setdefault(where, {})[point.at["phase"]] = point
-        for where in sorted(places):
-            at, phases = dict(where), places[where]
-            step = phases[task.kind.phases[-1]]
-            others = [markdown.escape(f"{name.lower()} {value}") for name, value in other_parameters(at).items()]
-            row = " ".join([titled(measured), *others])
+        for where, phases in sorted(_places(measured).items(), key=lambda place: place[0]):
+            at, step = dict(where), phases[task.kind.phases[-1]]
+            row = " ".join([titled(measured), *map(markdown.escape, others(at))])
             times = [milliseconds(phases[phase]) for phase in task.kind.phases]
             rate, protocol = f"{at[BATCH] / step.sample.mean:.0f}", f"{len(step.values)} x {step.at[STEPS]}"
             body.append([row, str(at["threads"]), str(at[BATCH]), *times, rate, protocol])
@@ -153,9 +149,8 @@ def _of_threads(task: Task, group: Group, results: Path) -> list[str]:
     for title, points in of_rows.items():
         if not points:
             continue
-        figures = [
-            milliseconds(points[number][phase]) if number in points else "" for number in threads for phase in names
-        ]
+        places = [(number, phase) for number in threads for phase in names]
+        figures = [milliseconds(points[number][phase]) if number in points else "" for number, phase in places]
         steps = {number: phases[names[-1]] for number, phases in points.items()}
         complete = len(threads) > 1 and {threads[0], threads[-1]} <= steps.keys()
         gain = f"{steps[threads[0]].sample.mean / steps[threads[-1]].sample.mean:.2f}" if complete else ""
@@ -172,13 +167,20 @@ def _of_threads(task: Task, group: Group, results: Path) -> list[str]:
     return [markdown.table(heading, body), markdown.wrapped(measured_on(group, *parts))]
 
 
-def _by_threads(measured: Measurement, task: Task) -> dict[int, dict[str, Point]]:
-    """The timed points of a sweep at the task's own parameters: number of threads -> phase -> point."""
-    made: dict[int, dict[str, Point]] = {}
+def _places(measured: Measurement) -> dict[tuple[tuple[str, Any], ...], dict[str, Point]]:
+    """The timed points of a sweep: parameters -> phase -> point."""
+    made: dict[tuple, dict[str, Point]] = {}
     for point in timed(measured.points):
-        if point.at[BATCH] == task.constants()[BATCH] and not other_parameters(point.at):
-            made.setdefault(point.at["threads"], {})[point.at["phase"]] = point
+        where = tuple((name, value) for name, value in point.at.items() if name not in ("phase", STEPS))
+        made.setdefault(where, {})[point.at["phase"]] = point
     return made
+
+
+def _by_threads(measured: Measurement, task: Task) -> dict[int, dict[str, Point]]:
+    """The same at the task's own parameters: number of threads -> phase -> point."""
+    places = ((dict(where), phases) for where, phases in _places(measured).items())
+    own = task.constants()[BATCH]
+    return {at["threads"]: phases for at, phases in places if at[BATCH] == own and not others(at)}
 
 
 # By the name of the block: what was measured, as its records call it, and what makes the table

@@ -11,10 +11,8 @@ not set: threads, how they wait, and when memory goes back to the system.
 
 import subprocess
 import sys
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import click
 
@@ -75,30 +73,27 @@ SCRIPT = "from studies.peers.{module} import play\n\nplay(*{arguments!r})\n"
 def main(where: Where, source: str, steps: int, epochs: int) -> None:
     def measure() -> int:
         bench = Measuring(where, "this study", "turns")
-        with tempfile.TemporaryDirectory(prefix="rosetta-") as folder:
+        with TemporaryDirectory(prefix="rosetta-") as clones:
             for repository, commit in COMMITS.items():
-                clone = str(Path(folder, repository))
-                for command in (
-                    ["clone", "--no-checkout", source.format(repository), clone],
-                    ["-C", clone, "checkout", commit],
-                ):
+                clone = str(Path(clones, repository))
+                fetched = ["clone", "--no-checkout", source.format(repository), clone]
+                for command in (fetched, ["-C", clone, "checkout", commit]):
                     subprocess.run(["git", *command, "--quiet"], check=True)
 
-            @contextmanager
-            def both(planned: Plan) -> Iterator[list[Script]]:
+            def both(planned: Plan, folder: str) -> list[Script]:
                 file, size = Path(folder, "theirs.py"), planned.constants
                 if planned.row.full_name in NOTEBOOKS:
-                    notebook = Path(folder, NOTEBOOKS_OF, "notebooks", f"{NOTEBOOKS[planned.row.full_name]}.ipynb")
+                    notebook = Path(clones, NOTEBOOKS_OF, "notebooks", f"{NOTEBOOKS[planned.row.full_name]}.ipynb")
                     module, arguments = "notebook", (str(notebook), size["N_TRAIN"], epochs)
                 else:
-                    benchmarks = Path(folder, BENCHMARKS_OF, "scripts", "tf_cnn_benchmarks")
+                    benchmarks = Path(clones, BENCHMARKS_OF, "scripts", "tf_cnn_benchmarks")
                     model, batch_size = MODELS[size["NETWORK"]]
                     module = "tf_cnn"
                     arguments = (str(benchmarks), model, batch_size, size["WARMUP"], size["STEPS"], size["REPEATS"])
                 file.write_text(SCRIPT.format(module=module, arguments=arguments))
-                with bench.scripts(planned, by_role(planned.row.notebook)) as (ours,):
-                    variables = {name: value for name, value in ours.variables.items() if name not in OURS_ALONE}
-                    yield [ours, Script(file, ours.python, variables, checkout.root)]
+                ours = bench.script(planned, by_role(planned.row.notebook), folder)
+                variables = {name: value for name, value in ours.variables.items() if name not in OURS_ALONE}
+                return [ours, Script(file, ours.python, variables, checkout.root)]
 
             return commands.against(bench, "peers", bench.compared(steps, epochs, SETS), epochs, both, {})
 

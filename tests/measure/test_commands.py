@@ -3,6 +3,7 @@
 import importlib
 import math
 import platform
+import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -13,6 +14,8 @@ from rosetta.measure import commands, inside
 from rosetta.measure.rows import MachineSession
 from rosetta.records import Record
 from rosetta.verify.proof import Reference
+from rosetta.where import Where
+from studies import settings, startup
 from tests import toys
 from tests.inside import Inside
 from tests.standin import one_line
@@ -59,9 +62,8 @@ def test_fastest(toy):
     shown = measure(toy, "measure", "fastest", *names, "--steps", "5", "--epochs", "3", "--synthetic", code=1)
     assert "toy_infer/numpy: not written: there is no programs/fastest/numpy.py" in shown
     (record,) = sessions(toy, "fastest-synthetic")
-    assert [(point.at["program"], point.unit, len(point.values)) for point in record.points] == [
-        (program, unit, 2) for program in ("notebook", "fastest") for unit in ("s", "loss")
-    ]
+    points = [(point.at["program"], point.unit, len(point.values)) for point in record.points]
+    assert points == [(program, unit, 2) for program in ("notebook", "fastest") for unit in ("s", "loss")]
     assert record.points[1].values == record.points[3].values and record.points[0].at["steps"] == 5
     assert (record.preset, record.params["N_TRAIN"], record.status, record.versions) == ("fastest", 80, "ok", VERSIONS)
     assert "| NumPy SYNTHETIC |" in (toy.out / "speed.md").read_text()
@@ -84,6 +86,25 @@ def test_sweep_again_is_a_session_of_its_own(toy):
     for row in ("NumPy SYNTHETIC | 1 | 2", "NumPy SYNTHETIC lr 0.2 | 1 | 8"):
         assert f"| {row} |" in page, "sessions are joined when they are read"
     assert f"Versions: numpy {np.__version__}, python {platform.python_version()}." in page
+
+
+def test_sweep_of_passes(toy):
+    measure(toy, "sweep", "toy_infer/numpy", "--synthetic", "--threads", "1", "--steps", "2", "--repeats", "3")
+    (record,) = sessions(toy, "sweep-synthetic", "toy_infer")
+    seconds, outputs, *_ = record.points
+    assert seconds.at["phase"] == outputs.at["phase"] == "forward"
+    assert (seconds.unit, len(seconds.values), outputs.unit) == ("s", 3, "mean output")
+
+
+def test_studies_that_measure_rows(toy, capsys, monkeypatch):
+    where = Where(names=("toy_train/numpy",), synthetic=True, out=toy.out, python=(f"all={sys.executable}",))
+    given = [*where.names, "--synthetic", "--out", str(where.out), "--python", *where.python]
+    with pytest.raises(SystemExit, match="0"):
+        settings.main.main([*given, "--set", "A=1", "--steps", "2", "--epochs", "2"])
+    (record,) = sessions(toy, "settings,a=1-synthetic")
+    assert [point.at["program"] for point in record.points] == ["notebook"] * 2 + ["settings"] * 2
+    monkeypatch.setattr(startup, "COMMANDS", [])
+    assert startup.measure(where, repeats=1) == 0 and ", second step 0.0" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

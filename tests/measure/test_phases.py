@@ -35,9 +35,8 @@ def measured(request) -> dict[str, list[Point] | RosettaError]:
     workers = Workers(devices.shared(gpus="none", jobs=None))
 
     def measure(row: Row) -> tuple[str, list[Point] | RosettaError]:
-        task = MEASURING.catalog.task(row.task)
-        plan = MEASURING.plan(row, task.kind.short(task.constants(), steps=1, turns=1) | {"LR": 0.05})
-        plan.parameters.update(task.without_chance)
+        plan = MEASURING.short(row, {"LR": 0.05}, steps=1, turns=1)
+        plan.parameters.update(MEASURING.catalog.task(row.task).without_chance)
         record = MEASURING.record(plan, "sweep", {})
         with workers.share() as slot:
             try:

@@ -1,12 +1,13 @@
 """Scripts made of a notebook's cells, and what runs in a framework's own process; the scripts here need no framework."""
 
+import io
 import json
 import platform
 import sys
 import textwrap
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import psutil
@@ -21,12 +22,7 @@ from rosetta.run import devices, scripts
 from rosetta.run.scripts import Script
 
 KNOWN = catalog.load()
-ROWS = KNOWN.rows()
-OF_ANY_TASK, OF_A_TASK = (sorted(checkout.programs.glob(pattern)) for pattern in ("*/*.py", "*/*/*.py"))
-
-
-def named(file):
-    return file.relative_to(checkout.programs).with_suffix("").as_posix()
+PROGRAMS = sorted(file.relative_to(checkout.programs) for file in checkout.programs.rglob("*.py"))
 
 
 def test_cells_are_replaced_and_appended(tmp_path):
@@ -49,14 +45,17 @@ def test_edit_of_what_is_not_there():
             scripts.edited({"train": "x = 1"}, [(role, "z", "2")])
 
 
-@pytest.mark.parametrize("file", OF_ANY_TASK + OF_A_TASK, ids=named)
+@pytest.mark.parametrize("file", PROGRAMS, ids=str)
 def test_every_program_is_of_a_framework(file):
-    rows = [row for row in ROWS if row.framework == file.stem]
+    what, *task, name = file.parts
+    rows = [row for row in KNOWN.rows(*task) if f"{row.framework}.py" == name]
     assert rows, "no notebook is of this framework"
-    what, *task, _ = file.relative_to(checkout.programs).parts
+    file = checkout.programs / file
     if task:
-        rows = [row for row in rows if row.task == task[0]]
         assert scripts.program(what, rows[0]) == file
+    else:
+        names = {task.data for task in KNOWN.tasks.values() if task.data} | set(KNOWN.tasks)
+        assert not [name for name in names if name in file.read_text()], "a program of any task names none"
     if what == "weights":
         assert file.stem in KNOWN.task(task[0]).weights.values(), "a whole program, of no cells"
         return
@@ -64,12 +63,6 @@ def test_every_program_is_of_a_framework(file):
     assert change.instead or change.after
     if what == "phases":
         assert set(change.after) == {"optimizer"} and not change.instead
-
-
-@pytest.mark.parametrize("file", OF_ANY_TASK, ids=named)
-def test_a_program_of_any_task_names_none(file):
-    names = {task.data for task in KNOWN.tasks.values() if task.data} | set(KNOWN.tasks)
-    assert not [name for name in names if name in file.read_text()]
 
 
 TRAINING = """
@@ -140,21 +133,29 @@ def test_what_fails_is_told_and_nothing_is_left(tmp_path, slot):
     assert not [child for child in psutil.Process().children() if str(tmp_path) in " ".join(child.cmdline())]
 
 
-def test_variables_that_are_empty_are_taken_away(tmp_path, slot, monkeypatch):
-    monkeypatch.setenv("MALLOC_TRIM_THRESHOLD_", "1")
-    own = {"MALLOC_TRIM_THRESHOLD_": "", "A": "1"}
-    variables = Script(tmp_path / "x.py", Path(sys.executable), own, tmp_path).environment(slot)
-    assert "MALLOC_TRIM_THRESHOLD_" not in variables
-    assert (variables["A"], variables["OMP_NUM_THREADS"], variables["CUDA_VISIBLE_DEVICES"]) == ("1", "1", "-1")
+@pytest.mark.parametrize("own", [{"A": "1", "B": "1"}, {"A": "1", "B": ""}])
+def test_process_has_its_own_variables_folder_and_processors(tmp_path, slot, monkeypatch, own):
+    monkeypatch.setenv("B", "2")
+    asked = ["A", "B", "OMP_NUM_THREADS", "CUDA_VISIBLE_DEVICES"]
+    facts = f"{{'at': [os.getcwd(), *os.sched_getaffinity(0)], 'set': [os.environ.get(name) for name in {asked}]}}"
+    told = replace(script(tmp_path, "a", f"import os; {TELLING}", facts=facts), variables=own)
+    with Process(told, replace(slot, processors=(0,)), "epochs", {}) as process:
+        (told,) = process.messages()
+    assert told == {"at": [str(tmp_path), 0], "set": ["1", own["B"] or None, "1", "-1"]}, "what is empty is taken away"
 
 
-VERSIONS = {"python": platform.python_version(), "numpy": np.__version__}
-SCRIPT = """
+# In each, a look at the clock is a second later than the one before
+CLOCK = """
+import itertools, time
+ticks = itertools.count()
+time.perf_counter = lambda: float(next(ticks))
+"""
+PHASES = """
 calls = []
 def place(n): calls.append(n); return n, n
 def forward(x, y): calls.append("forward"); return x
 def step(x, y): calls.append("step"); return x + 0.5
-def value(loss): calls.append("value"); return str(loss)
+def value(loss): print(*calls); calls.clear(); return str(loss)
 """
 PASSES = """
 import numpy as np
@@ -168,73 +169,48 @@ for _ in range(2):
     log.done(predict())
 log.latency(predict)
 """
+REPEATS = """
+import numpy as np
+from common.steps import StepLog
+log = StepLog(2)
+for number in range(3):
+    log.done(4, np.float32([number, number + 2]))
+"""
 
 
-@pytest.fixture
-def told(capsys):
-    """The facts that were told since the last time."""
-
-    def read():
-        lines = capsys.readouterr().out.splitlines()
-        return [json.loads(line[len(inside.MARK) :]) for line in lines if line.startswith(inside.MARK)]
-
-    return read
-
-
-@pytest.fixture
-def clock(monkeypatch):
-    """Each look at it is a second later than the one before."""
-    ticks = iter(range(1000))
-    monkeypatch.setattr(inside, "time", SimpleNamespace(perf_counter=lambda: float(next(ticks))))
+@pytest.mark.parametrize(
+    ("todo", "code", "key", "results"),
+    [("passes", PASSES, "mean output", [3, 4, 5]), ("repeats", REPEATS, "result", [1, 2, 3])],
+)
+def test_turns_tell_versions_first_and_then_what_was_computed(tmp_path, slot, todo, code, key, results):
+    """A script's own passes are not told, and a single input is not timed."""
+    timed = script(tmp_path, "a", CLOCK + code)
+    with Process(timed, slot, todo, {"modules": ["numpy", "nothing"]}) as process:
+        versions, *turns = islice(process.turns(), 4)
+    assert versions == {"versions": {"python": platform.python_version(), "numpy": np.__version__}}
+    assert turns == [{"seconds": 1, key: result} for result in results]
 
 
-def test_phases_take_turns_after_a_warm_up(tmp_path, monkeypatch, told, clock):
-    script, left = tmp_path / "script.py", []
-    script.write_text(SCRIPT)
-    run_path = inside.runpy.run_path
-    monkeypatch.setattr(inside.runpy, "run_path", lambda *each, **more: left.append(run_path(*each, **more)) or left[0])
-    sizes, names = [8, 2], ["forward", "step"]
-    options = {"modules": ["numpy", "nothing"], "batch_sizes": sizes, "phases": names}
-    options |= {"warm_up": 3, "repeats": 2, "steps": 4}
-    inside.phases(str(script), options)
+def test_phases_take_turns_after_a_warm_up(tmp_path, slot):
+    sizes, names, options = [8, 2], ["forward", "step"], {"modules": [], "warm_up": 3, "repeats": 2, "steps": 4}
+    process = Process(
+        script(tmp_path, "a", CLOCK + PHASES), slot, "phases", options | {"batch_sizes": sizes, "phases": names}
+    )
+    with process:
+        lines = process.stdout.read().splitlines()
+    told = [json.loads(line[len(inside.MARK) :]) for line in lines if line.startswith(inside.MARK)]
     seconds = dict.fromkeys(names, [0.25, 0.25])  # a tick for four steps
-    losses = [{"forward": float(size), "step": size + 0.5} for size in sizes]
+    losses = [{"forward": size, "step": size + 0.5} for size in sizes]
     of_sizes = [{"batch_size": size, "seconds": seconds, "loss": loss} for size, loss in zip(sizes, losses)]
-    assert told() == [{"versions": VERSIONS}, *of_sizes]
-    timed = [[name] * times + ["value"] for times in (3, 4, 4) for name in names]
-    assert left[0]["calls"] == [call for size in sizes for call in [size, *sum(timed, [])]]
+    assert told[1:] == of_sizes
+    calls = [line.split() for line in lines if line[:1] in ("8", "2", "f", "s")]
+    timed = [[name] * times for times in (3, 4, 4) for name in names]
+    assert sum(calls, []) == [call for size in sizes for call in [str(size), *sum(timed, [])]]
 
 
-def test_passes_wait_for_their_turns(tmp_path, monkeypatch, told, clock):
-    from common.passes import PassLog
-
-    script, waits = tmp_path / "script.py", []
-    script.write_text(PASSES)
-    monkeypatch.setattr(PassLog, "latency", PassLog.latency)  # it is the test's again afterwards
-
-    def wait():
-        waits.append(told())
-        if len(waits) == 3:
-            raise EOFError
-
-    monkeypatch.setattr(inside, "wait", wait)
-    with pytest.raises(EOFError):
-        inside.passes(str(script), {"modules": []})
-    assert waits[0] == [{"versions": VERSIONS}], "the script's own passes are not told, and a single input is not timed"
-    assert waits[1:] == [[{"seconds": 1.0, "mean output": mean}] for mean in (3.0, 4.0)]
-
-
-def test_process_has_its_own_variables_folder_and_processors(tmp_path, slot):
-    facts = "{'folder': os.getcwd(), 'own': os.environ['A'], 'processors': sorted(os.sched_getaffinity(0))}"
-    told = replace(script(tmp_path, "a", f"import os; {TELLING}", facts=facts), variables={"A": "1"})
-    with Process(told, replace(slot, processors=(0,)), "epochs", {}) as process:
-        assert list(process.messages()) == [{"folder": str(tmp_path), "own": "1", "processors": [0]}]
-
-
-@pytest.mark.parametrize(("line", "codes"), [("\n", []), ("", [0])])
-def test_nobody_wants_the_rest(monkeypatch, line, codes):
+def test_nobody_wants_the_rest(monkeypatch):
     ended = []
     monkeypatch.setattr(inside.os, "_exit", ended.append)
-    monkeypatch.setattr(inside.sys, "stdin", SimpleNamespace(readline=lambda: line))
+    monkeypatch.setattr(inside.sys, "stdin", io.StringIO())
     inside.wait()
-    assert ended == codes
+    assert ended == [0]

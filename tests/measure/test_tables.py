@@ -1,7 +1,6 @@
-"""The tables of what was measured, and the committed pages that hold them."""
+"""The tables of what was measured, and the pictures of it."""
 
 from datetime import UTC, datetime
-from unittest.mock import MagicMock
 
 import pytest
 
@@ -11,35 +10,18 @@ from rosetta.kinds.kind import BATCH
 from rosetta.measure import rows, tables
 from rosetta.measure.rows import Measurement, Measuring
 from rosetta.paths import Checkout
-from rosetta.records import Dataset, Notebook, Point, Record
-from rosetta.run import devices
+from rosetta.records import Dataset, Point, Record
 from rosetta.where import Where
+from tests.test_report import HERE, make
 
 KNOWN = catalog.load()
 ROWS = [row for row in KNOWN.rows() if KNOWN.kind(row).trains][:2]
-TASK = KNOWN.task(ROWS[0].task)
-SIZE = TASK.constants()[BATCH]
-MACHINE = devices.timed(gpus="none", threads=1)[0].machine
+SIZE = KNOWN.task(ROWS[0].task).constants()[BATCH]
 
 
-def measured(what: str, points: list[Point], row=ROWS[0], changed=None, synthetic=False) -> Record:
-    return Record(
-        task=row.task,
-        kind=KNOWN.kind(row).name,
-        framework=row.framework,
-        variant=row.variant,
-        title=row.title,
-        environment=row.environment,
-        preset=what,
-        changed=changed or {},
-        status="ok",
-        started=datetime(2026, 1, 2, tzinfo=UTC),
-        notebook=Notebook(path="x.ipynb", sha256=""),
-        machine=MACHINE,
-        dataset=Dataset(synthetic=synthetic),
-        metrics=KNOWN.kind(row).metrics(),
-        points=points,
-    )
+def measured(what: str, points: list[Point], row=ROWS[0], **more) -> Record:
+    about = {"task": row.task, "title": row.title, "started": datetime(2026, 1, 2, tzinfo=UTC), "versions": {}}
+    return make(row.framework, row.variant, what, points=points, **about | more)
 
 
 def pair(what: str) -> list[Point]:
@@ -57,26 +39,35 @@ def swept(threads: int, step: float, size: int = SIZE) -> list[Point]:
 
 
 def made(every: list[Record], results) -> dict[str, str]:
-    return {name: make() for name, make in tables.by_name(KNOWN, every, results).items()}
+    """The tables, each in one line a paragraph."""
+    return {name: make().replace("\n", " ") for name, make in tables.by_name(KNOWN, every, results).items()}
+
+
+def write_product(results, value: float, machine=HERE):
+    point = Point(at={"size": 8}, values=[value, value / 2], unit="FLOP/s")
+    return rows.write_machine("floor", machine, [point], results)
 
 
 def test_pairs_come_in_the_catalogs_order_by_setting(tmp_path):
     first, second = ROWS
     every = [measured("fastest", pair("fastest"), second), measured("fastest", pair("fastest"), first)]
-    every.append(measured("settings", pair("settings"), changed={"A": "1", "B": ""}, synthetic=True))
+    every.append(measured("settings", pair("settings"), changed={"A": "1", "B": ""}, dataset=Dataset(synthetic=True)))
     shown = made(every, tmp_path)
     line = "| 110.0 (100.0 - 120.0) | 100.0 (100.0 - 100.0) | 1.10 (1.00 - 1.20) |"
     assert shown["fastest"].index(f"| {first.title} {line}") < shown["fastest"].index(f"| {second.title} {line}")
-    assert "3 epochs of 10 steps after a first that is not counted; 2026-01-02." in " ".join(shown["fastest"].split())
+    assert "3 epochs of 10 steps after a first that is not counted; 2026-01-02." in shown["fastest"]
     assert "`A=1` without `B`:" in shown["settings"] and f"| {first.title} SYNTHETIC {line}" in shown["settings"]
+    assert "These records name no versions of frameworks." in shown["fastest"]
+    every[0].versions = {"python": "3", "numpy": "2", "x": "1.0"}
+    assert f"Versions: x 1.0. Not recorded of {first.title}." in made(every, tmp_path)["fastest"]
 
 
 def test_sweeps(tmp_path):
-    rows.write_machine("floor", MACHINE, [Point(at={"size": 8}, values=[1e12, 2e12], unit="FLOP/s")], tmp_path)
+    write_product(tmp_path, 2e12)
     every = [measured("sweep", swept(1, 0.2) + swept(2, 0.1) + swept(1, 0.2, 2 * SIZE))]
     shown, title = made(every, tmp_path), ROWS[0].title
     phases = "50.0 ± 0.0 | 160.0 ± 14.1"
-    assert f"batch {SIZE}, 2 times 100 steps, mean ± standard deviation" in " ".join(shown["sweep"].split())
+    assert f"batch {SIZE}, 2 times 100 steps, mean ± standard deviation" in shown["sweep"]
     assert f"| {title} | {phases} | 200.0 ± 0.0 | {phases} | 100.0 ± 0.0 | 2.00 |" in shown["sweep"]
     assert f"| {title} | 1 | {2 * SIZE} | {phases} | 200.0 ± 0.0 | {2 * SIZE / 0.2:.0f} | 2 x 100 |" in shown["points"]
     assert shown["limits"].count("| 50% | 110% | -60% |") == 1
@@ -97,9 +88,9 @@ def test_sessions_are_joined_when_they_are_read(tmp_path):
     """The newest point of a place counts; points of another notebook or of other versions do not."""
 
     def session(day: int, step: float, threads: int = 1, version: str = "2", notebook: str = "a") -> Record:
-        record = measured("sweep", swept(threads, step))
-        record.started, record.session = datetime(2026, 1, day, tzinfo=UTC), f"202601{day:02}-000000"
-        record.versions, record.notebook.sha256 = {"python": "3", "x": version}, notebook
+        named = {"versions": {"python": "3", "x": version}, "session": f"202601{day:02}-000000"}
+        record = measured("sweep", swept(threads, step), started=datetime(2026, 1, day, tzinfo=UTC), **named)
+        record.notebook.sha256 = notebook
         return record
 
     joined = [session(4, 0.1), session(2, 0.3), session(3, 0.2, threads=2)]
@@ -109,7 +100,7 @@ def test_sessions_are_joined_when_they_are_read(tmp_path):
     assert {point.at["threads"]: point.values[0] for point in steps} == {1: 0.1, 2: 0.2}
     assert only.newest == joined[0] and len(only.sessions) == 3 and none == []
     shown = made(joined + superseded, tmp_path)["sweep"]
-    assert "; 2026-01-02 to 2026-01-04." in " ".join(shown.split()) and "Versions: x 2." in shown
+    assert "; 2026-01-02 to 2026-01-04." in shown and "Versions: x 2." in shown
     for record in joined:
         records.write(record, tmp_path)
     assert len(records.read_all(tmp_path)) == 3, "a file each"
@@ -117,18 +108,13 @@ def test_sessions_are_joined_when_they_are_read(tmp_path):
 
 def test_newest_matrix_product_of_the_same_system_counts(tmp_path):
     ((group,), other) = rows.groups(KNOWN, [measured("sweep", swept(1, 0.2))], "sweep"), measured("sweep", [])
-    other.machine = MACHINE.model_copy(update={"os": "another"})
-
-    def write(value: float, machine=MACHINE):
-        point = Point(at={"size": 8}, values=[value, value / 2], unit="FLOP/s")
-        return rows.write_machine("floor", machine, [point], tmp_path)
-
-    first = write(3e12)
+    other.machine = HERE.model_copy(update={"os": "another"})
+    first = write_product(tmp_path, 3e12)
     first.write_text(first.read_text().replace('"measured": "20', '"measured": "19'))
     first = first.rename(first.with_name("floor.json"))  # as it was named before
     assert rows.matrix_product(group, tmp_path)[1:] == (8, 3e12)
-    write(2e12)
-    write(9e12, other.machine)
+    write_product(tmp_path, 2e12)
+    write_product(tmp_path, 9e12, other.machine)
     session, *product = rows.matrix_product(group, tmp_path)
     assert product == [8, 2e12] and "numpy" in session.versions
     assert rows.matrix_product([*group, Measurement.of([other])], tmp_path) is None, "of two systems"
@@ -137,66 +123,35 @@ def test_newest_matrix_product_of_the_same_system_counts(tmp_path):
         rows.matrix_product(group, tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "reason"), [("size", "sise", "lacks 'size'"), ("2.5", "-1", "a rate of -1")]
-)
-def test_points_of_a_machine_that_are_none_name_their_file(tmp_path, before, after, reason):
-    file = rows.write_machine("floor", MACHINE, [Point(at={"size": 8}, values=[2.5], unit="FLOP/s")], tmp_path)
-    file.write_text(file.read_text().replace(before, after))
-    with pytest.raises(RosettaError, match=f"{file.name} is not valid: points: {reason}; delete it and measure anew"):
-        made([measured("sweep", swept(1, 0.2))], tmp_path)
-
-
-def test_records_without_versions_say_so(tmp_path):
-    first, second = measured("fastest", pair("fastest")), measured("fastest", pair("fastest"), ROWS[1])
-    assert "These records name no versions of frameworks." in made([first, second], tmp_path)["fastest"]
-    first.versions = {"python": "3", "numpy": "2", "x": "1.0"}
-    assert f"Versions: x 1.0. Not recorded of {second.title}." in made([first, second], tmp_path)["fastest"]
-
-
 def test_unknown_and_empty_blocks_are_told(tmp_path):
-    block = "[//]: # ({})\nold\n[//]: # (end)"
-    known = tables.by_name(KNOWN, [], tmp_path)
+    block, known = "[//]: # ({})\nold\n[//]: # (end)", tables.by_name(KNOWN, [], tmp_path)
     with pytest.raises(RosettaError, match="there is no table nix; there are: points, fastest"):
         markdown.fill(block.format("nix"), known)
     text = markdown.fill(block.format("fastest"), known)
     assert "Not measured yet." in text and "old" not in text and markdown.fill(text, known) == text
 
 
-def test_picture_of_a_sweep(tmp_path):
+def test_picture_of_a_sweep_has_rates_with_the_spread_of_their_repeats(tmp_path, monkeypatch):
     from rosetta.measure import pictures  # here, because it brings matplotlib
 
-    every = [measured("sweep", swept(1, 0.2) + swept(1, 0.4, 2 * SIZE), row) for row in ROWS]
+    every, drawn = [measured("sweep", swept(1, 0.2, 8) + swept(1, 0.2, 4), row) for row in ROWS], []
+    draw = pictures.Axes.errorbar
+    monkeypatch.setattr(pictures.Axes, "errorbar", lambda *of, **more: drawn.append(of[1:]) or draw(*of, **more))
     (picture,) = pictures.draw_sweeps(KNOWN, every, tmp_path)
     text = picture.read_text()
     assert all(row.title in text for row in ROWS) and "forward + backward" in text
-    assert f"({MACHINE.name}/measured/{picture.name})" in made(every, tmp_path)["points"]
-
-
-def test_panel_has_rates_with_the_spread_of_their_repeats():
-    from rosetta.measure import pictures
-
-    drawn, axes = {}, MagicMock()
-    points = [point for size in (8, 4) for point in swept(1, 0.2, size)]
-    pictures._panel(axes, tables.timed(points), [1], pictures.RATE[1])
-    for sizes, rates, errors in (call.args for call in axes.errorbar.call_args_list):
-        drawn[len(drawn)] = sizes, pytest.approx(rates), pytest.approx(errors, abs=1e-9)
-    forward, backward, step = drawn.values()
-    assert forward == ([4, 8], [80, 160], [0, 0]) and step == ([4, 8], [20, 40], [0, 0])
+    assert f"({HERE.name}/measured/{picture.name})" in made(every, tmp_path)["points"]
     deviation = 2**0.5 * 0.01 / 0.16
-    assert backward == ([4, 8], [25, 50], [25 * deviation, 50 * deviation])
+    rates = [[80, 160], [25, 50], [20, 40]]
+    errors = [[0, 0], [25 * deviation, 50 * deviation], [0, 0]]
+    expected = [([4, 8], pytest.approx(rate), pytest.approx(error, abs=1e-9)) for rate, error in zip(rates, errors)]
+    assert drawn == expected * 2
 
 
 @pytest.mark.parametrize(
-    ("there", "each", "threads"),
-    [(1, True, [1]), (2, True, [1, 2]), (6, True, [1, 2, 4, 6]), (16, True, [1, 2, 4, 8, 16]), (6, False, [6])],
+    ("there", "each", "threads"), [(1, True, [1]), (2, True, [1, 2]), (6, True, [1, 2, 4, 6]), (6, False, [6])]
 )
 def test_numbers_of_threads_where_none_are_named(monkeypatch, there, each, threads):
     monkeypatch.setattr("rosetta.run.machine.processors", lambda: list(range(there)))
     bench = Measuring(Where(gpus="none"), "sweep", "phases")
     assert [slot.threads for slot in bench.slots(None, each)] == threads
-
-
-def test_ratios_are_of_epochs_of_one_round():
-    times = ["110.0 (100.0 - 120.0)", "100.0 (100.0 - 100.0)", "1.10 (1.00 - 1.20)"]
-    assert list(tables.pairs(pair("fastest"))) == [("", times)]
