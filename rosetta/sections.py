@@ -43,30 +43,20 @@ class Program:
     sections: list[Step]
 
 
-@dataclass(frozen=True)
-class Concept:
-    """What lines of notebooks show. about: Markdown; entry: the question that says more of it, by its id, if there is one; aliases:
-    other words that people type for one that is no entry."""
-
-    title: str
-    about: str
-    entry: str | None = None
-    aliases: tuple[str, ...] = ()
-
-
-class Own(Strict):
-    """A concept that is no question of any task."""
+class Concept(Strict):
+    """What lines of notebooks show. about: Markdown; aliases: other words that people type for one that is no question."""
 
     title: str
     about: str
     aliases: tuple[str, ...] = ()
+    answered: bool = False  # it is a question, which has a page
 
 
 class Concepts(Strict):
-    """``concepts.toml``. order: ids of entries, and names of ``own``."""
+    """``concepts.toml``. order: ids of entries, and names of ``own``: concepts that are no question of any task."""
 
     order: list[str] = []
-    own: dict[str, Own] = {}
+    own: dict[str, Concept] = {}
 
 
 # ---- Programs
@@ -76,12 +66,12 @@ def notebook(path: Path, kind: Kind) -> Program:
     """Read a notebook as its sections. Raises RosettaError where its cells do not have the roles of its kind, in their order."""
     intro, steps = cut(path, kind)
     many = {role.name for role in kind.roles if role.many}
-    sections = [step if step.role in many else replace(step, note=_without_heading(step.note)) for step in steps]
-    return Program(path.stem, path, _without_heading(intro), sections)
 
+    def below_heading(text: str) -> str:
+        return text.partition("\n")[2].strip()
 
-def _without_heading(text: str) -> str:
-    return text.partition("\n")[2].strip()
+    sections = [step if step.role in many else replace(step, note=below_heading(step.note)) for step in steps]
+    return Program(path.stem, path, below_heading(intro), sections)
 
 
 def reference(module: Path, params: Path, kind: Kind) -> Program:
@@ -92,15 +82,18 @@ def reference(module: Path, params: Path, kind: Kind) -> Program:
     if not marks or wrong:
         raise RosettaError(f"{module.name} marks no steps, or one that is none: {', '.join(wrong)}")
     intro, head = _docstring(text[: marks[0].start()])
-    sections = {"parameters": Step("parameters", "parameters", *_docstring(params.read_text(encoding="utf-8")), {})}
-    sections["setup"] = Step("setup", "setup", "", "\n\n\n".join([head, *_imported(text, module.parent)]), {})
+    sections = {
+        "parameters": _docstring(params.read_text(encoding="utf-8")),
+        "setup": ("", "\n\n\n".join([head, *_imported(text, module.parent)])),
+    }
     for mark, end in zip(marks, [*(mark.start() for mark in marks[1:]), None]):
         role, note = mark["role"], mark["note"].strip()
         code = dedent(text[mark.end() : end].strip("\n"))  # a step may be a method
-        if earlier := sections.get(role):
-            note, code = f"{earlier.note} {note}", f"{earlier.code}\n\n\n{code}"
-        sections[role] = Step(role, role, note, code, {})
-    return Program(REFERENCE, module, intro, [sections[name] for name in kind.names if name in sections])
+        if role in sections:
+            note, code = f"{sections[role][0]} {note}", f"{sections[role][1]}\n\n\n{code}"
+        sections[role] = note, code
+    steps = [Step(name, name, *sections[name], {}) for name in kind.names if name in sections]
+    return Program(REFERENCE, module, intro, steps)
 
 
 def _imported(text: str, folder: Path) -> list[str]:
@@ -214,13 +207,10 @@ def calls(code: str) -> list[tuple[str, str, int, int]]:
 def concepts(folder: Path) -> dict[str, Concept]:
     """Of a task's folder, in order; none where it has no ``concepts.toml``. Raises RosettaError for a name that nothing explains."""
     listed = files.load(Concepts, folder / "concepts.toml", missing=Concepts())
-    asked = {
-        key: entry
-        for file in sorted(folder.parent.glob("*/entries.toml"))
-        for key, entry in load(file.parent).entries.items()
-    }
-    found = {name: Concept(own.title, own.about, aliases=own.aliases) for name, own in listed.own.items()}
-    found |= {key: Concept(asked[key].question, asked[key].definition, key) for key in listed.order if key in asked}
+    found = dict(listed.own)
+    for file in sorted(folder.parent.glob("*/entries.toml")):
+        for key, entry in load(file.parent).entries.items():
+            found[key] = Concept(title=entry.question, about=entry.definition, answered=True)
     if unknown := [name for name in listed.order if name not in found]:
         raise RosettaError(
             f"{from_root(folder / 'concepts.toml')}: {unknown[0]} is no entry of a task, and [own.{unknown[0]}] is not there"

@@ -65,21 +65,25 @@ def of_file(file: Path) -> str | None:
     """The page that a file of the repository became, from the root of the site; None for most."""
     if file.is_relative_to(checkout.site):
         return file.relative_to(checkout.site).as_posix()
-    fixed = {
-        checkout.root / "README.md": INDEX,
-        checkout.docs / "README.md": ABOUT,
-        checkout.root / "results.md": OVERVIEW,
-        checkout.environments / "README.md": "docs/environments.html",
-    }
-    folders = {checkout.results: "results", checkout.results / "conformance": "conformance", checkout.docs: "docs"}
-    if file in fixed:
-        return fixed[file]
-    if file.suffix == ".md" and file.parent in folders:
-        return f"{folders[file.parent]}/{file.stem}.html"
-    if file.parent.parent == checkout.notebooks:
-        if file.suffix == ".ipynb":
-            return framework(file.stem, file.parent.name)
-        return of_task("network", file.parent.name) if file.name == "README.md" else None
+    if not file.is_relative_to(checkout.root):
+        return None
+    match file.relative_to(checkout.root).with_suffix("").parts, file.suffix:
+        case ("README",), ".md":
+            return INDEX
+        case ("results",), ".md":
+            return OVERVIEW
+        case ("docs", "README"), ".md":
+            return ABOUT
+        case ("environments", "README"), ".md":
+            return "docs/environments.html"
+        case ("docs" | "results" as folder, name), ".md":
+            return f"{folder}/{name}.html"
+        case ("results", "conformance", name), ".md":
+            return of_task("conformance", name)
+        case ("notebooks", task, "README"), ".md":
+            return of_task("network", task)
+        case ("notebooks", task, name), ".ipynb":
+            return framework(name, task)
     return None
 
 

@@ -231,7 +231,7 @@ def test_page_of_a_file(file, page):
 
 def test_a_link_leads_to_the_page_of_the_site_that_its_title_names():
     text = '[code](../notebooks "on the site: compare/a.html#b+c/model") [plain](some.md "a title")'
-    pages = Pages(checkout.root, checkout.root, None, None)
+    pages = Pages(checkout.root, checkout.root, CATALOG, [])
     first, second = re.findall("<a (.*?)>", pages.markup(text, checkout.root / "docs", "docs/other.html"))
     assert first == 'href="../compare/a.html#b+c/model"'
     assert second == 'href="some.html" title="a title"'
@@ -437,10 +437,10 @@ def test_python_that_the_framework_needs_is_said(empty):
 
 def test_page_offers_the_copy_and_colab_where_the_site_is_published(tmp_path):
     home, copy = "https://github.com/someone/stone", f"notebooks/{TASK}/pytorch.ipynb"
-    content = TaskContent(CATALOG, TASK, [], {})
+    content = TaskContent(CATALOG, TASK, [], tmp_path)
 
     def page(key: str, branch: str | None) -> str:
-        write_framework(Pages(tmp_path, tmp_path, home, None, branch), key, [content])
+        write_framework(Pages(tmp_path, tmp_path, CATALOG, [content], home, branch=branch), key)
         return (tmp_path / "frameworks" / f"{key}.html").read_text()
 
     published = page("pytorch", "gh-pages")

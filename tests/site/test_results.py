@@ -62,7 +62,7 @@ def test_report_and_site_draw_pictures_and_name_them(runs, tmp_path):
     assert [file.name.rpartition("-")[2] for file in written] == ["epochs.svg", "curves.svg", "joules.svg"]
     assert all(f"(pictures/{file.name})" in page for file in written)
     site = tmp_path / "site"
-    write_results(Pages(site, tmp_path, None, None), [TaskContent(CATALOG, TASK, runs, {})])
+    write_results(Pages(site, tmp_path, CATALOG, [TaskContent(CATALOG, TASK, runs, tmp_path)]))
     page = (site / "results" / f"{TASK}.html").read_text()
     assert "Accuracy across seeds and frameworks" in page and "Not finished" in page
     assert {file.name for file in (site / "pictures").iterdir()} == {file.name for file in written}
