@@ -35,7 +35,7 @@ ALIGNED = re.compile(r" {3,}#")  # a comment that is far to the right only becau
 
 @dataclass(frozen=True)
 class Program:
-    """A notebook, or the reference. intro: Markdown; the notes of the sections have no heading that is the role's."""
+    """A notebook, or the reference. intro: Markdown; it and the notes of the sections are without their headings."""
 
     key: str
     path: Path
@@ -65,13 +65,8 @@ class Concepts(Strict):
 def notebook(path: Path, kind: Kind) -> Program:
     """Read a notebook as its sections. Raises RosettaError where its cells do not have the roles of its kind, in their order."""
     intro, steps = cut(path, kind)
-    many = {role.name for role in kind.roles if role.many}
-
-    def below_heading(text: str) -> str:
-        return text.partition("\n")[2].strip()
-
-    sections = [step if step.role in many else replace(step, note=below_heading(step.note)) for step in steps]
-    return Program(path.stem, path, below_heading(intro), sections)
+    sections = [replace(step, note=step.note.partition("\n")[2].strip()) for step in steps]
+    return Program(path.stem, path, intro.partition("\n")[2].strip(), sections)
 
 
 def reference(module: Path, params: Path, kind: Kind) -> Program:
@@ -161,11 +156,12 @@ def longest(code: str) -> int:
     return max(map(len, code.split("\n")))
 
 
-def follow(code: str, new: str, lines: Collection[int]) -> list[int]:
-    """The lines of ``new``, the same code set anew, that hold a name, number, text or operator of these lines of ``code``, from 0."""
-    if code == new or not lines:
-        return sorted(lines)
-    return sorted({after for before, after in _same_lines(code, new) if before in lines})
+def showing(section: Step, concept: str, new: str) -> list[int]:
+    """The lines of ``new``, a section's code set anew, that hold a name, number, text or operator of a concept's lines, from 0."""
+    lines = shown(section, concept)
+    if section.code == new:
+        return [number for number, is_shown in enumerate(lines) if is_shown]
+    return sorted({after for before, after in _same_lines(section.code, new) if lines[before]})
 
 
 @cache  # each concept asks

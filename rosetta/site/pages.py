@@ -109,6 +109,13 @@ class TaskContent:
         self.constants = {name: comment.strip() for name, comment in CONSTANT.findall(text) if name in shown}
 
     @cached_property
+    def pairs(self) -> list[tuple[str, str]]:
+        """Who has a page of words beside words: living frameworks among each other, and each with the one that all are compared with."""
+        compared_to = self.asked.compared_to
+        living = {key for key, one in self.frameworks.items() if not one.retired} | {compared_to}
+        return [pair for pair in permutations(self.frameworks, 2) if {*pair} <= living or compared_to in pair]
+
+    @cached_property
     def badges(self) -> dict[str, Cell]:
         """By row, how many levels of its proof it passes."""
         levels = len(conformance.PROOFS[self.task.kind_name].LEVELS)
@@ -185,13 +192,7 @@ class Pages:
 
     @cached_property
     def pairs(self) -> list[tuple[str, str]]:
-        """Who has a page of words beside words: living frameworks among each other, and each with the one that all are compared with."""
-        found = []
-        for content in self.asked:
-            compared_to = content.asked.compared_to
-            living = {key for key, one in content.frameworks.items() if not one.retired} | {compared_to}
-            found += [pair for pair in permutations(content.frameworks, 2) if {*pair} <= living or compared_to in pair]
-        return found
+        return [pair for content in self.asked for pair in content.pairs]
 
     @cached_property
     def colab(self) -> str | None:
@@ -276,7 +277,11 @@ def write_task(pages: Pages, content: TaskContent) -> None:
         total=sum(map(prod, shapes.values())),
     )
     for record in content.results.records:
-        write_record(pages, record)
+        pages.save(addresses.record(record), records.path(record, pages.folder).read_text(encoding="utf-8"))
+        if record.notebook.executed:
+            cells = html.printed(Executed(record).file(pages.folder))
+            title = f"{record.title} on {record.machine.name}"
+            pages.write(addresses.record(record, ".html"), "executed.html", title, record=record, cells=cells)
 
 
 def write_compare(pages: Pages, content: TaskContent) -> None:
@@ -304,24 +309,18 @@ def write_compare(pages: Pages, content: TaskContent) -> None:
     codes = [section.code for program in programs for section in program.sections]
     settings = iter(sections.settings(codes, WIDTHS))
     for program in programs:
-        steps: dict[str, list[dict]] = {}
+        steps = {}
         for section in program.sections:
-            marked = {
-                concept: [number for number, shown in enumerate(sections.shown(section, concept)) if shown]
-                for concept in section.concepts
-            }
             part = {"note": pages.markup(section.note, program.path.parent, page), "settings": []}
             for code in next(settings):
                 setting = {
                     "width": sections.longest(code),
                     "code": html.lines(code, content.constants, network),
-                    "concepts": {
-                        concept: sections.follow(section.code, code, lines) for concept, lines in marked.items()
-                    },
+                    "concepts": {concept: sections.showing(section, concept, code) for concept in section.concepts},
                     "calls": sections.calls(code),
                 }
                 part["settings"].append(setting)
-            steps.setdefault(section.role, []).append(part)
+            steps[section.role] = part
         pages.save(f"code/{content.key}/{program.key}.js", _script("program", program.key, steps))
     shown = content.concepts.items()
     answered = {key: addresses.relative(addresses.entry(key), page) for key, concept in shown if concept.answered}
@@ -354,8 +353,7 @@ def _script(what: str, key: str, content: dict) -> str:
 
 def write_pairs(pages: Pages, content: TaskContent) -> None:
     """A page for each pair: a line of each answer beside that of the other, what bites, and whole programs."""
-    asked = content.asked
-    for known, shown in pages.pairs:
+    for known, shown in content.pairs:
         pages.write(
             addresses.pair(known, shown),
             "pair.html",
@@ -363,7 +361,7 @@ def write_pairs(pages: Pages, content: TaskContent) -> None:
             known=known,
             shown=shown,
             answers=content,
-            biting=known if shown == asked.compared_to else shown,
+            biting=known if shown == content.asked.compared_to else shown,
             bites=BITES,
         )
 
@@ -384,15 +382,6 @@ def write_entries(pages: Pages, content: TaskContent) -> None:
             answers=[one for one in answers if any(one[1:])],
             open=[content.frameworks[name].title for name, *found in answers if not any(found)],
         )
-
-
-def write_record(pages: Pages, record: Record) -> None:
-    """The record as it is, and a page of the executed notebook's code and what it printed."""
-    pages.save(addresses.record(record), records.path(record, pages.folder).read_text(encoding="utf-8"))
-    if record.notebook.executed:
-        cells = html.printed(Executed(record).file(pages.folder))
-        title = f"{record.title} on {record.machine.name}"
-        pages.write(addresses.record(record, ".html"), "executed.html", title, record=record, cells=cells)
 
 
 # ---- Frameworks
@@ -423,13 +412,13 @@ def write_framework(pages: Pages, key: str) -> None:
     )
 
 
-def _printed(pages: Pages, content: TaskContent, key: str, record: Record | None) -> dict[str, list[dict]]:
+def _printed(pages: Pages, content: TaskContent, key: str, record: Record | None) -> dict[str, dict]:
     """By role what each cell of a program printed in the executed copy of this record, and whether its code is today's."""
     if record is None or content.asked:
         return {}
     codes = {section.role: section.code for section in content.programs[key].sections}
     return {
-        tag: [{"text": text, "same": source == codes[tag]}]
+        tag: {"text": text, "same": source == codes[tag]}
         for tag, source, text in html.printed(Executed(record).file(pages.folder))
         if tag in codes
     }

@@ -13,6 +13,7 @@ import pytest
 from rosetta import records, sections
 from rosetta.errors import RosettaError
 from rosetta.kinds import KINDS
+from rosetta.notebook import Step
 from rosetta.paths import checkout
 from rosetta.site import addresses, build, html
 from rosetta.site import pages as site_pages
@@ -160,13 +161,13 @@ def test_what_the_compare_page_loads(small):
     what, key, content = re.fullmatch(r'rosetta\.(\w+)\("(\w+)", (.*)\);\n', printed).groups()
     content = json.loads(content)
     assert (what, key) == ("outputs", "good")
-    assert content["steps"]["train"] == [{"text": "epoch 1/1", "same": True}]
+    assert content["steps"]["train"] == {"text": "epoch 1/1", "same": True}
     assert content["about"].startswith("here, quick")
     assert (small / "compare" / content["page"]).is_file()
     assert "keepdims" in (small / "code" / STANDIN / "reference.js").read_text(), "the functions that it imports, too"
     code = (small / "code" / STANDIN / "good.js").read_text()
     steps = json.loads(re.fullmatch(r'rosetta\.program\("good", (.*)\);\n', code)[1])
-    (model,) = steps["model"]
+    model = steps["model"]
     written = model["settings"][0]
     assert model["note"].startswith("<") and written["concepts"] and ["relu", "", 1, 1] in written["calls"]
 
@@ -516,8 +517,10 @@ def test_code_is_set_for_a_width_and_what_is_marked_follows():
     ]
     narrowest = sections.settings([code], [40, 30])[0][-1].split("\n")
     assert narrowest[1:4] == ["model = Dense(", '    512, activation="relu"', ")"]
-    assert sections.follow(code, "\n".join(narrowest), [0]) == [1, 2]
-    assert sections.follow(code, "\n".join(narrowest), [2]) == [5, 6]
+    step = Step("model", "model", "", code, {"dense": ["Dense("], "return": ["return "], "none": []})
+    for concept, written, set_anew in (("dense", [0], [1, 2]), ("return", [2], [5, 6]), ("none", [], [])):
+        assert sections.showing(step, concept, code) == written
+        assert sections.showing(step, concept, "\n".join(narrowest)) == set_anew
 
 
 def test_code_that_no_formatter_reads_stays_and_no_other_file_is_formatted(tmp_path, monkeypatch):
