@@ -173,6 +173,7 @@ def _same_lines(code: str, new: str) -> set[tuple[int, int]]:
     return {(before[block.a + n][1], after[block.b + n][1]) for block in blocks for n in range(block.size)}
 
 
+@cache
 def _tokens(code: str) -> list[tuple[str, int]]:
     """What formatting keeps: all but brackets and commas, each with its line from 0."""
     tokens = generate_tokens(io.StringIO(code).readline)

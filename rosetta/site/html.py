@@ -26,6 +26,7 @@ PLAIN_NAME = re.compile(r'<span class="n">(\w+)</span>')
 UNCOLOURED = re.compile(
     r'<span class="(?:n|p|w|nn|nb|bp|na|vm|py|err)">([^<]*)</span>'
 )  # site.css has no colour for them
+PARSER = MarkdownIt("commonmark", {"html": False}).enable("table")
 LEXER, FORMATTER = PythonLexer(stripnl=False, ensurenl=False), HtmlFormatter(nowrap=True)
 COLOURS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")  # of a terminal
 LINE_AGAIN = re.compile(r"[^\n]*\r(?!\n)")  # what a progress bar wrote before it began its line again
@@ -36,15 +37,14 @@ Resolve = Callable[[Path, str], str | None]
 
 def markdown(text: str, folder: Path, resolve: Resolve) -> Markup:
     """Markdown as HTML. folder: where the text's own links start from."""
-    parser = MarkdownIt("commonmark", {"html": False}).enable("table")
-    tokens = parser.parse(text)
+    tokens = PARSER.parse(text)
     for token, following in zip(tokens, [*tokens[1:], None]):
         if token.type == "heading_open":
             token.attrSet("id", place(following.content))
         for child in token.children or []:
             for name in {"href", "src"} & child.attrs.keys():
                 _relink(child, name, folder, resolve)
-    return Markup(parser.renderer.render(tokens, parser.options, {}))
+    return Markup(PARSER.renderer.render(tokens, PARSER.options, {}))
 
 
 def place(heading: str) -> str:

@@ -8,7 +8,7 @@ from functools import cached_property, partial
 from itertools import permutations
 from math import prod
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 from urllib.parse import unquote
 
 import nbformat
@@ -33,12 +33,6 @@ from rosetta.tasks import PRESETS
 from rosetta.verify import conformance
 
 NAME = "Deep Learning Rosetta Stone"
-NAVIGATION = {
-    "Home": addresses.INDEX,
-    "Results": addresses.OVERVIEW,
-    "How we know": addresses.PROOF,
-    "About": addresses.ABOUT,
-}
 GITHUB = re.compile(r"(?:https://|git@|ssh://git@)github\.com[:/](?P<name>[^/]+/[^/]+?)(?:\.git)?/?$")
 LESSON = re.compile(r"^\| (?P<names>[^|\[*]+) \| (?P<what>.+?) \|(?: [^|]* \|)?$", re.MULTILINE)  # a row of its tables
 CONSTANT = re.compile(r"^(\w+) = [^#\n]*#?(.*)$", re.MULTILINE)  # with the comment behind it
@@ -163,8 +157,14 @@ class Pages:
     commit: str | None = None
     branch: str | None = None
     address: str | None = None
-    name: ClassVar = NAME
-    navigation: ClassVar = NAVIGATION
+
+    name = NAME
+    navigation = {
+        "Home": addresses.INDEX,
+        "Results": addresses.OVERVIEW,
+        "How we know": addresses.PROOF,
+        "About": addresses.ABOUT,
+    }
 
     @cached_property
     def frameworks(self) -> dict[str, Framework]:

@@ -365,25 +365,6 @@ def test_every_line_of_the_reference_belongs_to_a_step(task):
     assert functions and all(f"{name}(" in shown for name in functions)
 
 
-@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
-def test_notebooks_of_every_kind_are_cut_by_its_roles(kind, tmp_path):
-    """A role of many cells has all of them, each with its heading."""
-    tags = [f"{role.name}-{n}" if role.many else role.name for role in kind.roles for n in range(3 if role.many else 1)]
-    roles = [tag.partition("-")[0] for tag in tags]
-    cells = [nbformat.v4.new_markdown_cell("# Title\n\nintro")]
-    for number, tag in enumerate(tags):
-        cells.append(nbformat.v4.new_markdown_cell(f"## Heading {number}\n\nnote {number}"))
-        cells.append(nbformat.v4.new_code_cell(f"x = {number}", metadata={"tags": [tag]}))
-    nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "x.ipynb")
-    program = sections.notebook(tmp_path / "x.ipynb", kind)
-    assert [section.role for section in program.sections] == roles and program.intro == "intro"
-    assert [section.name for section in program.sections] == tags
-    assert [section.code for section in program.sections] == [f"x = {number}" for number in range(len(roles))]
-    assert kind.core in kind.names
-    many = {role.name for role in kind.roles if role.many}
-    assert all(("Heading" in section.note) == (section.role in many) for section in program.sections)
-
-
 def test_calls_are_told_apart_by_their_last_name_and_arguments():
     code = "x = nn.Conv2d(\n    3, kernel_size=(3,3))\nprint(len(x.Sum()))"
     assert sections.calls(code) == [("conv2d", "3, kernel_size=(3, 3)", 0, 1), ("sum", "", 2, 2)]
