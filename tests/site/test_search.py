@@ -7,14 +7,11 @@ import pytest
 
 # What people type, and the entry that comes first; with #FRAMEWORK where an answer of that framework is meant
 FIRST = {
-    "dropout cntk": "dropout#cntk",
-    "momentum mxnet": "sgd-momentum#mxnet_gluon",
     "zero_grad": "clear-accumulate",
     "keep probability": "dropout",
     "channels last": "layout",
     "CrossEntropyLoss keras": "cross-entropy#keras",
     "crossentropyloss": "cross-entropy",
-    "flax save weights": "save-load#flax",
     "detach": "stop-gradient",
     "no_grad theano": "inference#lasagne",
     "batchnorm eval mode flax": "train-eval#flax",
