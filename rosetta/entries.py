@@ -20,13 +20,14 @@ from pydantic import Field, model_validator
 from rosetta import files
 from rosetta.errors import meant
 from rosetta.files import Strict
-from rosetta.notebook import Step, cut, troubles
+from rosetta.notebook import cut, troubles
 from rosetta.paths import from_root
 from rosetta.tasks import Task
 
 LINES = 10  # of code that an answer may have: a whole training step has nine
 SENTENCES = 4  # of the text above it, besides how it differs
 DIFFERS = ("Same", "Other name", "Other default", "Other meaning", "Shortest way")
+QUOTED = re.compile(r"`([^`]*)`")
 DIFFERING = re.compile(r"\*(?P<how>[A-Z][a-z ]+)\.\*\s+")
 PLACES = re.compile(r"`[^`]*`|\]\([^)]*\)|\b(?:e\.g|i\.e)\.|\d\.\d")  # full stops there end no sentence
 
@@ -82,25 +83,28 @@ def texts(folder: Path, words: str) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Answer:
-    """A framework's answer. differs: one of DIFFERS, None in the framework that the others are compared with; words: Markdown."""
+    """A framework's answer. differs: one of DIFFERS, None in the framework that the others are compared with; words: Markdown.
 
-    key: str
+    uses: the API names in its code, each with its line.
+    """
+
     differs: str | None
     words: str
     code: str
+    uses: list[tuple[str, int]]
 
 
 def answers(notebook: Path, task: Task) -> dict[str, Answer]:
     """By id, in the notebook's order. Raises RosettaError for one that breaks the contract of its cells."""
     _, steps = cut(notebook, task.kind)
+    shared = [step.code for step in steps if step.role != task.kind.core]
     found = {}
     for step in steps:
         if step.role == task.kind.core:
             text = "\n".join(line for line in step.note.splitlines() if not line.startswith("#")).strip()
             mark = DIFFERING.match(text)
-            found[step.name] = Answer(
-                step.name, mark["how"] if mark else None, text[mark.end() :] if mark else text, step.code
-            )
+            words = text[mark.end() :] if mark else text
+            found[step.name] = Answer(mark and mark["how"], words, step.code, list(names(step.code, shared)))
     return found
 
 
@@ -143,17 +147,10 @@ def _of_answers(notebook: Path, task: Task) -> Iterator[str]:
         lines = [line for line in step.code.splitlines() if line.strip()]
         if len(lines) > LINES:
             yield f"{step.name} has {len(lines)} lines of code; {LINES} are allowed"
-        if not isinstance(_last(step), ast.Expr):
+        if not isinstance([None, *_tree(step.code).body][-1], ast.Expr):
             yield f"{step.name} does not end with an expression, which is its answer"
         if hidden := sorted(_assigned(step.code) & inputs):
             yield f"{step.name} gives {', '.join(hidden)} another value, which later answers take from the setup"
-
-
-def _last(step: Step) -> ast.stmt | None:
-    try:
-        return (ast.parse(step.code).body or [None])[-1]
-    except SyntaxError:
-        return None
 
 
 def _assigned(code: str) -> set[str]:
@@ -245,34 +242,20 @@ def _made(tree: ast.Module) -> set[str]:
     return made
 
 
-@dataclass(frozen=True)
-class Vocabulary:
-    """What a framework's answers are written with. names: by id the API names; statements: by id the line of code that tells most."""
-
-    names: dict[str, list[str]]
-    statements: dict[str, str]
-
-
-def vocabulary(notebook: Path, task: Task) -> Vocabulary:
-    """Of a notebook's answers."""
-    asked, (_, steps) = load(task.folder).entries, cut(notebook, task.kind)
-    shared, found = [step.code for step in steps if step.role != task.kind.core], answers(notebook, task)
-    places = {key: list(names(answer.code, shared)) for key, answer in found.items()}
-    answers_with = Counter(last for named in places.values() for last in {short(name) for name, _ in named})
-    statements = {}
-    for key, named in places.items():
-        searched = {short(alias) for alias in (key, *asked[key].aliases)}
-        told = {
-            short(word) for code in re.findall(r"`([^`]*)`", found[key].words) for word in re.findall(r"[\w.]+", code)
-        }
+def statements(found: dict[str, Answer], asked: Entries) -> dict[str, str]:
+    """By id the line of code that tells most of an answer. found: all answers of a notebook."""
+    answers_with = Counter(last for answer in found.values() for last in {short(name) for name, _ in answer.uses})
+    telling = {}
+    for key, answer in found.items():
+        searched = {short(alias) for alias in (key, *asked.entries[key].aliases)}
+        told = {short(word) for code in QUOTED.findall(answer.words) for word in re.findall(r"[\w.]+", code)}
+        lines = answer.code.splitlines()
         # What people search it by, then what its text speaks of, then what few other answers need
-        lasts = [(short(name), "." in name) for name, _ in named]
+        lasts = [(short(name), "." in name) for name, _ in answer.uses]
         weights = [(last in searched, last in told, -answers_with[last], whole) for last, whole in lasts]
-        lines = found[key].code.splitlines()
-        told_by = named[weights.index(max(weights))][1] if named else lines.index(max(lines, key=len))
-        statements[key] = lines[told_by].strip()
-    every = {key: list(dict.fromkeys(name for name, _ in named)) for key, named in places.items()}
-    return Vocabulary(every, statements)
+        line = lines[answer.uses[weights.index(max(weights))][1]] if weights else max(lines, key=len)
+        telling[key] = line.strip()
+    return telling
 
 
 def short(name: str) -> str:

@@ -24,24 +24,18 @@ UNQUOTED = "/,=+@"  # of a path, in an address
 BLOCK = re.compile(r"(?P<begin>\[//\]: # \((?P<name>(?!end\))[^()\n]+)\)\n).*?(?P<end>\[//\]: # \(end\))", re.DOTALL)
 
 
-class Markup(str):
-    """Text that is Markdown already: ``escape`` leaves it as it is."""
-
-
 # ---- Text
 
 
 def escape(text: str) -> str:
     """Text of any kind as one line that is no markup: in a table, a heading, a paragraph or a link."""
-    if isinstance(text, Markup):
-        return text
     line = printable(text).replace("\n", " ")
     return INLINE.sub(lambda match: NAMED.get(match[0], f"&#{ord(match[0])};"), line)
 
 
-def code(text: str) -> Markup:
+def code(text: str) -> str:
     """Text of any kind as code."""
-    return Markup(f"`{printable(text).replace('`', chr(39)).replace(chr(10), ' ')}`")
+    return f"`{printable(text).replace('`', chr(39)).replace(chr(10), ' ')}`"
 
 
 def wrapped(text: str) -> str:

@@ -35,7 +35,7 @@ ALIGNED = re.compile(r" {3,}#")  # a comment that is far to the right only becau
 
 @dataclass(frozen=True)
 class Program:
-    """A notebook, or the reference. intro: Markdown; the notes of the sections have no heading that is the role's."""
+    """A notebook, or the reference. intro: Markdown; it and the notes of the sections are without their headings."""
 
     key: str
     path: Path
@@ -43,30 +43,20 @@ class Program:
     sections: list[Step]
 
 
-@dataclass(frozen=True)
-class Concept:
-    """What lines of notebooks show. about: Markdown; entry: the question that says more of it, by its id, if there is one; aliases:
-    other words that people type for one that is no entry."""
-
-    title: str
-    about: str
-    entry: str | None = None
-    aliases: tuple[str, ...] = ()
-
-
-class Own(Strict):
-    """A concept that is no question of any task."""
+class Concept(Strict):
+    """What lines of notebooks show. about: Markdown; aliases: other words that people type for one that is no question."""
 
     title: str
     about: str
     aliases: tuple[str, ...] = ()
+    answered: bool = False  # it is a question, which has a page
 
 
 class Concepts(Strict):
-    """``concepts.toml``. order: ids of entries, and names of ``own``."""
+    """``concepts.toml``. order: ids of entries, and names of ``own``: concepts that are no question of any task."""
 
     order: list[str] = []
-    own: dict[str, Own] = {}
+    own: dict[str, Concept] = {}
 
 
 # ---- Programs
@@ -75,13 +65,8 @@ class Concepts(Strict):
 def notebook(path: Path, kind: Kind) -> Program:
     """Read a notebook as its sections. Raises RosettaError where its cells do not have the roles of its kind, in their order."""
     intro, steps = cut(path, kind)
-    many = {role.name for role in kind.roles if role.many}
-    sections = [step if step.role in many else replace(step, note=_without_heading(step.note)) for step in steps]
-    return Program(path.stem, path, _without_heading(intro), sections)
-
-
-def _without_heading(text: str) -> str:
-    return text.partition("\n")[2].strip()
+    sections = [replace(step, note=step.note.partition("\n")[2].strip()) for step in steps]
+    return Program(path.stem, path, intro.partition("\n")[2].strip(), sections)
 
 
 def reference(module: Path, params: Path, kind: Kind) -> Program:
@@ -92,15 +77,18 @@ def reference(module: Path, params: Path, kind: Kind) -> Program:
     if not marks or wrong:
         raise RosettaError(f"{module.name} marks no steps, or one that is none: {', '.join(wrong)}")
     intro, head = _docstring(text[: marks[0].start()])
-    sections = {"parameters": Step("parameters", "parameters", *_docstring(params.read_text(encoding="utf-8")), {})}
-    sections["setup"] = Step("setup", "setup", "", "\n\n\n".join([head, *_imported(text, module.parent)]), {})
+    sections = {
+        "parameters": _docstring(params.read_text(encoding="utf-8")),
+        "setup": ("", "\n\n\n".join([head, *_imported(text, module.parent)])),
+    }
     for mark, end in zip(marks, [*(mark.start() for mark in marks[1:]), None]):
         role, note = mark["role"], mark["note"].strip()
         code = dedent(text[mark.end() : end].strip("\n"))  # a step may be a method
-        if earlier := sections.get(role):
-            note, code = f"{earlier.note} {note}", f"{earlier.code}\n\n\n{code}"
-        sections[role] = Step(role, role, note, code, {})
-    return Program(REFERENCE, module, intro, [sections[name] for name in kind.names if name in sections])
+        if role in sections:
+            note, code = f"{sections[role][0]} {note}", f"{sections[role][1]}\n\n\n{code}"
+        sections[role] = note, code
+    steps = [Step(name, name, *sections[name], {}) for name in kind.names if name in sections]
+    return Program(REFERENCE, module, intro, steps)
 
 
 def _imported(text: str, folder: Path) -> list[str]:
@@ -168,11 +156,12 @@ def longest(code: str) -> int:
     return max(map(len, code.split("\n")))
 
 
-def follow(code: str, new: str, lines: Collection[int]) -> list[int]:
-    """The lines of ``new``, the same code set anew, that hold a name, number, text or operator of these lines of ``code``, from 0."""
-    if code == new or not lines:
-        return sorted(lines)
-    return sorted({after for before, after in _same_lines(code, new) if before in lines})
+def showing(section: Step, concept: str, new: str) -> list[int]:
+    """The lines of ``new``, a section's code set anew, that hold a name, number, text or operator of a concept's lines, from 0."""
+    lines = shown(section, concept)
+    if section.code == new:
+        return [number for number, is_shown in enumerate(lines) if is_shown]
+    return sorted({after for before, after in _same_lines(section.code, new) if lines[before]})
 
 
 @cache  # each concept asks
@@ -184,6 +173,7 @@ def _same_lines(code: str, new: str) -> set[tuple[int, int]]:
     return {(before[block.a + n][1], after[block.b + n][1]) for block in blocks for n in range(block.size)}
 
 
+@cache
 def _tokens(code: str) -> list[tuple[str, int]]:
     """What formatting keeps: all but brackets and commas, each with its line from 0."""
     tokens = generate_tokens(io.StringIO(code).readline)
@@ -214,13 +204,10 @@ def calls(code: str) -> list[tuple[str, str, int, int]]:
 def concepts(folder: Path) -> dict[str, Concept]:
     """Of a task's folder, in order; none where it has no ``concepts.toml``. Raises RosettaError for a name that nothing explains."""
     listed = files.load(Concepts, folder / "concepts.toml", missing=Concepts())
-    asked = {
-        key: entry
-        for file in sorted(folder.parent.glob("*/entries.toml"))
-        for key, entry in load(file.parent).entries.items()
-    }
-    found = {name: Concept(own.title, own.about, aliases=own.aliases) for name, own in listed.own.items()}
-    found |= {key: Concept(asked[key].question, asked[key].definition, key) for key in listed.order if key in asked}
+    found = dict(listed.own)
+    for file in sorted(folder.parent.glob("*/entries.toml")):
+        for key, entry in load(file.parent).entries.items():
+            found[key] = Concept(title=entry.question, about=entry.definition, answered=True)
     if unknown := [name for name in listed.order if name not in found]:
         raise RosettaError(
             f"{from_root(folder / 'concepts.toml')}: {unknown[0]} is no entry of a task, and [own.{unknown[0]}] is not there"

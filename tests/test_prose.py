@@ -12,6 +12,7 @@ from common.params import networks
 from common.reference import networks as reference
 from rosetta import catalog, cli, markdown
 from rosetta.report import pages
+from rosetta.site import html
 from tests.standin import ROOT
 
 LINE = 120
@@ -48,9 +49,7 @@ def links(text: str) -> list[str]:
 
 
 def anchors(page: Path) -> set[str]:
-    """The names of a page's headings, as GitHub makes them."""
-    headings = re.findall(r"(?m)^#+ (.*)$", page.read_text(encoding="utf-8"))
-    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+    return {html.place(heading) for heading in re.findall(r"(?m)^#+ (.*)$", page.read_text(encoding="utf-8"))}
 
 
 def commands(text: str) -> list[list[str]]:

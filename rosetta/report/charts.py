@@ -5,14 +5,13 @@ from io import StringIO
 from pathlib import Path
 
 from matplotlib import rc_context
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator, PercentFormatter
 
 from rosetta import files
 from rosetta.catalog import Catalog, Row
 from rosetta.figures import Sample
-from rosetta.kinds.kind import Curves, Dots, Series
+from rosetta.kinds.kind import Curves, Dots
 from rosetta.records import Record
 from rosetta.report.results import Column, read_results
 
@@ -124,7 +123,13 @@ def _curves(chart: Curves, present: Runs) -> Drawn | None:
     figure = Figure(figsize=(WIDTH, 2.6 + 0.22 * legend_rows), layout="constrained")
     panels = figure.subplots(1, len(shown), squeeze=False)[0]
     for axes, series in zip(panels, shown):
-        _lines(axes, series, long)
+        for number, (row, runs) in enumerate(long):
+            for record in runs:
+                values = enumerate(series.of(record.metrics), start=1)
+                points = [(place, value) for place, value in values if value is not None]
+                if points:
+                    style = {"color": f"C{number % 10}", "label": row.title if record is runs[0] else "", "marker": "."}
+                    axes.plot(*zip(*points), STROKES[number // 10 % 3], **style)
         axes.set_xlabel(chart.axis)
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.set_ylabel(series.label)
@@ -134,13 +139,3 @@ def _curves(chart: Curves, present: Runs) -> Drawn | None:
     ends = [(row, first.of(runs[0].metrics)[-1]) for row, runs in long]
     subject = f"{first.label} at the last {chart.axis}"
     return subject, [(row, end) for row, end in ends if end is not None], figure
-
-
-def _lines(axes: Axes, series: Series, present: Runs) -> None:
-    for number, (row, runs) in enumerate(present):
-        for record in runs:
-            values = enumerate(series.of(record.metrics), start=1)
-            points = [(place, value) for place, value in values if value is not None]
-            if points:
-                label = row.title if record is runs[0] else ""
-                axes.plot(*zip(*points), STROKES[number // 10 % 3], color=f"C{number % 10}", label=label, marker=".")

@@ -17,7 +17,7 @@ from typing import Any
 from rosetta import files, markdown, records
 from rosetta.catalog import Catalog, Row
 from rosetta.errors import RosettaError, Unavailable
-from rosetta.figures import Cell, Heading, Table
+from rosetta.figures import Table
 from rosetta.markdown import code, escape, joined
 from rosetta.paths import checkout
 from rosetta.records import Gpu, Record
@@ -152,7 +152,7 @@ def make_blocks(catalog: Catalog, command_line=None) -> dict[Path, str]:
     def block(name: str, base: Path) -> str:
         match name.split():
             case ["main"]:
-                return _table(_main(catalog), checkout.results, base)
+                return _main(catalog, base)
             case ["environments"]:
                 return _environments(catalog)
             case ["builds"]:
@@ -179,15 +179,15 @@ def _rows(task: TaskResults, column: Column, names: list[str], base: Path) -> st
     return "\n\n".join([about, _table(tables.overview(shown, columns=[column]), checkout.results, base), *sources])
 
 
-def _main(catalog: Catalog) -> Table:
+def _main(catalog: Catalog, base: Path) -> str:
     """The rows of the main task that need no GPU: how each is named on the command line, and its framework's years."""
-    rows = []
+    body = []
     for row in catalog.rows(catalog.main):
         framework = catalog.frameworks[row.framework]
         if row.facts.gpu_only is None:
             years = f"{framework.released}-{framework.retired or ''}"
-            rows.append([Cell(row.title, to=row), Cell(code(row.name)), Cell(years)])
-    return Table([Heading("framework"), Heading("row"), Heading("years")], rows)
+            body.append([f"[{escape(row.title)}]({markdown.address(row.notebook, base)})", code(row.name), years])
+    return markdown.table(["framework", "row", "years"], body, figures=False)
 
 
 def _environments(catalog: Catalog) -> str:

@@ -7,7 +7,7 @@ from urllib.parse import quote, unquote
 
 from rosetta import markdown, records
 from rosetta.catalog import Row
-from rosetta.paths import checkout
+from rosetta.paths import from_root
 from rosetta.records import Record
 from rosetta.report.tables import Executed
 
@@ -15,6 +15,17 @@ INDEX, OVERVIEW, PROOF, ABOUT = "index.html", "results.html", "docs/same-network
 CHOICE = "choose.html"
 LINK = re.compile(r'(?:href|src)="([^"]+)"')
 PLACE = re.compile(r'\b(?:id|value|data-framework)="([^"]+)"|"program": "(\w+)"')  # what a fragment may name
+FILES = {  # of the repository, and the page that each became
+    r"README\.md": INDEX,
+    r"results\.md": OVERVIEW,
+    r"docs/README\.md": ABOUT,
+    r"environments/README\.md": "docs/environments.html",
+    r"(docs|results)/([^/]+)\.md": r"\1/\2.html",
+    r"results/(conformance/[^/]+)\.md": r"\1.html",
+    r"notebooks/([^/]+)/README\.md": r"network/\1.html",
+    r"notebooks/([^/]+)/([^/]+)\.ipynb": r"frameworks/\2.html#\1",
+    r"site/(.+)": r"\1",  # by a page's own address
+}
 OF_TASKS = ("compare", "concepts", "network", "results", "conformance")  # folders that hold a page a task
 
 
@@ -63,23 +74,9 @@ def of_target(target: Row | Record | Executed | str | None) -> str | None:
 
 def of_file(file: Path) -> str | None:
     """The page that a file of the repository became, from the root of the site; None for most."""
-    if file.is_relative_to(checkout.site):
-        return file.relative_to(checkout.site).as_posix()
-    fixed = {
-        checkout.root / "README.md": INDEX,
-        checkout.docs / "README.md": ABOUT,
-        checkout.root / "results.md": OVERVIEW,
-        checkout.environments / "README.md": "docs/environments.html",
-    }
-    folders = {checkout.results: "results", checkout.results / "conformance": "conformance", checkout.docs: "docs"}
-    if file in fixed:
-        return fixed[file]
-    if file.suffix == ".md" and file.parent in folders:
-        return f"{folders[file.parent]}/{file.stem}.html"
-    if file.parent.parent == checkout.notebooks:
-        if file.suffix == ".ipynb":
-            return framework(file.stem, file.parent.name)
-        return of_task("network", file.parent.name) if file.name == "README.md" else None
+    for pattern, page in FILES.items():
+        if found := re.fullmatch(pattern, from_root(file)):
+            return found.expand(page)
     return None
 
 

@@ -15,9 +15,7 @@ from typing import Any
 
 from rosetta import catalog as catalogs
 from rosetta import records
-from rosetta.catalog import Catalog
 from rosetta.errors import RosettaError
-from rosetta.figures import Cell
 from rosetta.measure import protocols, tables
 from rosetta.paths import checkout
 from rosetta.records import Record
@@ -43,63 +41,38 @@ def write(
     """
     catalog = catalogs.load()
     every = [_with_its_files(file, record) for file, record in records.read_all(folder)]
-    contents = [TaskContent(catalog, key, every, badges(catalog, key, folder)) for key in catalog.tasks]
+    contents = [TaskContent(catalog, key, every, folder) for key in catalog.tasks]
     with _replaced(out) as new:
         repository = repository or pages.home(_git("remote", "get-url", "origin"))
-        site = Pages(new, folder, repository, _git("rev-parse", "--short", "HEAD"), branch, address)
-        site.questions = {
-            (one.task.folder, asked.question.replace(" ", "-")): key
-            for one in contents
-            for key, asked in (one.asked.entries.items() if one.asked else ())
-        }
+        site = Pages(new, folder, catalog, contents, repository, _git("rev-parse", "--short", "HEAD"), branch, address)
         shutil.copytree(ASSETS, new / "assets")
-        frameworks = {
-            key: one for key, one in catalog.frameworks.items() if any(key in of.frameworks for of in contents)
-        }
-        chosen: list[tuple[str, str]] = []
         for content in contents:
-            if content.asked:
-                chosen = pages.pairs(content.frameworks, content.asked.compared_to)
-                others = [one for one in contents if not one.asked]
-                pages.write_pairs(site, content, others, chosen)
-                proofs = proofs_of(catalog, content.key, folder)
-                pages.write_entries(site, content, proofs, others, chosen)
-            else:
-                pages.write_compare(site, content, [one.task for one in contents if not one.asked])
-            pages.write_definition(site, content)
-            for record in content.results.records:
-                pages.write_record(site, record)
+            pages.write_task(site, content)
             entries = [entry(record) for record in content.results.records]
             site.save(f"results/{content.key}.json", json.dumps(entries, indent=1, ensure_ascii=False) + "\n")
             site.save(f"results/{content.key}.csv", spreadsheet(entries))
             proofs = checkout.results / "conformance" / f"{content.key}.md"
             _write_document(site, proofs, conformance.page(catalog, content.key, folder), content)
-        for key in frameworks:
-            of_it = [content for content in contents if key in content.frameworks]
-            pages.write_framework(
-                site, key, sorted(of_it, key=lambda content: not content.asked)
-            )  # its words come first
-        pages.write_results(site, contents)
-        pages.write_choice(site, contents, frameworks)
+        for key in site.frameworks:
+            pages.write_framework(site, key)
+        pages.write_results(site)
+        pages.write_choice(site)
         written = [*sorted(checkout.docs.glob("*.md")), checkout.environments / "README.md"]
-        measured = {
-            checkout.results / module.PAGE: module.text(catalog, every, folder) for module in (tables, protocols)
-        }
-        documents, texts = [], []
-        for file in [*written, *measured, checkout.results / "scaling.md"]:  # the last by studies/scaling.py
-            if file in measured or file.is_file() and file != checkout.docs / "README.md":  # the pages' index
-                text = measured.get(file) or file.read_text(encoding="utf-8")
-                documents.append(_write_document(site, file, text))
-                title, href = documents[-1]
-                texts += [
-                    documents[-1],
-                    *((f"{title}: {heading}", f"{href}#{html.place(heading)}") for heading in HEADING.findall(text)),
-                ]
-        pages.write_search(site, contents, frameworks, texts, chosen, catalog.main)
-        shared = {"frameworks": frameworks, "pairs": chosen}
-        shown = [*dict.fromkeys([*catalog.compared, *list(frameworks)[-EXAMPLES:]])]
-        site.write(addresses.INDEX, "index.html", pages.NAME, "Home", contents=contents, shown=shown, **shared)
-        site.write(addresses.ABOUT, "about.html", "About", "About", documents=documents, **shared)
+        index = checkout.docs / "README.md"
+        texts = {file: file.read_text(encoding="utf-8") for file in written if file != index and file.is_file()}
+        texts |= {checkout.results / module.PAGE: module.text(catalog, every, folder) for module in (tables, protocols)}
+        scaling = checkout.results / "scaling.md"  # by studies/scaling.py
+        texts |= {scaling: scaling.read_text(encoding="utf-8")} if scaling.is_file() else {}
+        documents, found = [], []
+        for file, text in texts.items():
+            title, href = _write_document(site, file, text)
+            documents.append((title, href))
+            headings = [(f"{title}: {heading}", f"{href}#{html.place(heading)}") for heading in HEADING.findall(text)]
+            found += [(title, href), *headings]
+        pages.write_search(site, found)
+        shown = [*dict.fromkeys([*catalog.compared, *list(site.frameworks)[-EXAMPLES:]])]
+        site.write(addresses.INDEX, "index.html", pages.NAME, "Home", frameworks=site.frameworks, shown=shown)
+        site.write(addresses.ABOUT, "about.html", "About", "About", documents=documents)
         if address:
             _write_map(site, address)
     return out / addresses.INDEX
@@ -125,23 +98,6 @@ def _with_its_files(file: Path, record: Record) -> Record:
     if record.notebook.executed and not file.with_name(record.notebook.executed).is_file():
         record.notebook.executed = None
     return record
-
-
-def proofs_of(catalog: Catalog, key: str, folder: Path) -> dict[str, conformance.Conformance]:
-    """By row, its proof as it is kept."""
-    return {row.name: line for row, line in conformance.lines(catalog, key, conformance.read(folder, key))}
-
-
-def badges(catalog: Catalog, key: str, folder: Path) -> dict[str, Cell]:
-    """By row, how many levels it passes."""
-    levels = len(conformance.PROOFS[catalog.task(key).kind_name].LEVELS)
-    cells = {}
-    for name, line in proofs_of(catalog, key, folder).items():
-        passed = sum(finding.passed for finding in line.findings)
-        text = "stale" if line.stale else f"{passed} of {levels} levels"
-        badge = "good" if line.passed else "bad"
-        cells[name] = Cell(text, to=addresses.of_task("conformance", key), badge=badge)
-    return cells
 
 
 @contextmanager

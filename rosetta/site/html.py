@@ -8,9 +8,9 @@ import re
 from collections.abc import Callable, Collection
 from html import escape
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
-import nbformat
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from markupsafe import Markup
@@ -18,7 +18,7 @@ from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
-from rosetta.errors import RosettaError
+from rosetta import notebook
 from rosetta.paths import checkout
 
 ON_SITE = "on the site: "  # what such a title begins with
@@ -26,10 +26,10 @@ PLAIN_NAME = re.compile(r'<span class="n">(\w+)</span>')
 UNCOLOURED = re.compile(
     r'<span class="(?:n|p|w|nn|nb|bp|na|vm|py|err)">([^<]*)</span>'
 )  # site.css has no colour for them
+PARSER = MarkdownIt("commonmark", {"html": False}).enable("table")
 LEXER, FORMATTER = PythonLexer(stripnl=False, ensurenl=False), HtmlFormatter(nowrap=True)
 COLOURS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")  # of a terminal
 LINE_AGAIN = re.compile(r"[^\n]*\r(?!\n)")  # what a progress bar wrote before it began its line again
-MALFORMED = (OSError, ValueError, AttributeError, LookupError, TypeError, RecursionError, nbformat.ValidationError)
 
 # A file of the repository and the fragment of the link -> an address; None where there is nothing to lead to
 Resolve = Callable[[Path, str], str | None]
@@ -37,15 +37,14 @@ Resolve = Callable[[Path, str], str | None]
 
 def markdown(text: str, folder: Path, resolve: Resolve) -> Markup:
     """Markdown as HTML. folder: where the text's own links start from."""
-    parser = MarkdownIt("commonmark", {"html": False}).enable("table")
-    tokens = parser.parse(text)
+    tokens = PARSER.parse(text)
     for token, following in zip(tokens, [*tokens[1:], None]):
         if token.type == "heading_open":
             token.attrSet("id", place(following.content))
         for child in token.children or []:
             for name in {"href", "src"} & child.attrs.keys():
                 _relink(child, name, folder, resolve)
-    return Markup(parser.renderer.render(tokens, parser.options, {}))
+    return Markup(PARSER.renderer.render(tokens, PARSER.options, {}))
 
 
 def place(heading: str) -> str:
@@ -83,25 +82,18 @@ def lines(code: str, constants: Collection[str] = (), definition: str = "") -> l
 
 def printed(file: Path) -> list[tuple[str, str, str]]:
     """The code cells of an executed notebook: tag, source, and what it printed, errors too; pictures by their name."""
-    cells = []
-    for cell in _read(file).cells:
-        if cell.cell_type == "code":
+    found = []
+    for cell in notebook.cells(file):
+        if cell.kind == "code":
             text = LINE_AGAIN.sub("", COLOURS.sub("", "".join(map(_text, cell.outputs)))).rstrip("\n")
-            cells.append(("".join(cell.metadata.get("tags", [])[:1]), cell.source, text))
-    return cells
+            found.append((cell.role or "", cell.source, text))
+    return found
 
 
-def _text(output: nbformat.NotebookNode) -> str:
-    match output.output_type:
+def _text(output: dict[str, Any]) -> str:
+    match output["output_type"]:
         case "stream":
-            return output.text
+            return "".join(output["text"])
         case "error":
-            return "\n".join(output.traceback) + "\n"
-    return output.data.get("text/plain", "") + "\n"
-
-
-def _read(file: Path) -> nbformat.NotebookNode:
-    try:
-        return nbformat.read(file, as_version=4)
-    except MALFORMED as error:
-        raise RosettaError(f"{file.name} is not a notebook: {str(error).partition(chr(10))[0]}") from None
+            return "\n".join(output["traceback"]) + "\n"
+    return "".join(output["data"].get("text/plain", "")) + "\n"

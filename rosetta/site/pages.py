@@ -2,7 +2,9 @@
 
 import json
 import re
-from functools import partial
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property, partial
 from itertools import permutations
 from math import prod
 from pathlib import Path
@@ -27,16 +29,10 @@ from rosetta.run import environments
 from rosetta.run.environments import Environment
 from rosetta.sections import REFERENCE
 from rosetta.site import addresses, html
-from rosetta.tasks import PRESETS, Task
-from rosetta.verify.conformance import Conformance
+from rosetta.tasks import PRESETS
+from rosetta.verify import conformance
 
 NAME = "Deep Learning Rosetta Stone"
-NAVIGATION = {
-    "Home": addresses.INDEX,
-    "Results": addresses.OVERVIEW,
-    "How we know": addresses.PROOF,
-    "About": addresses.ABOUT,
-}
 GITHUB = re.compile(r"(?:https://|git@|ssh://git@)github\.com[:/](?P<name>[^/]+/[^/]+?)(?:\.git)?/?$")
 LESSON = re.compile(r"^\| (?P<names>[^|\[*]+) \| (?P<what>.+?) \|(?: [^|]* \|)?$", re.MULTILINE)  # a row of its tables
 CONSTANT = re.compile(r"^(\w+) = [^#\n]*#?(.*)$", re.MULTILINE)  # with the comment behind it
@@ -45,13 +41,12 @@ HOSTED = (3, 11)  # the Python from which on hosted notebooks such as Colab run 
 WIDTHS = (80, 54, 44)  # characters that two, three and four columns have room for
 COLUMNS = 2  # that a comparison begins with
 BITES = ("Other default", "Other meaning", "Shortest way")  # answers that a reader of another framework gets wrong
-# How answers differ, as they are counted; the last: there is none
-HOW = (
-    ("the same or another name", ("Same", "Other name")),
-    ("another default or meaning", ("Other default", "Other meaning")),
-    ("the shortest way", ("Shortest way",)),
-    ("none", ()),
-)
+# How answers differ, as they are counted
+HOW = {
+    "the same or another name": ("Same", "Other name"),
+    "another default or meaning": ("Other default", "Other meaning"),
+    "the shortest way": ("Shortest way",),
+}
 # What people type for pages that have no answer of the dictionary in them
 ALSO = {
     "compare": "whole programs, side by side, code",
@@ -86,9 +81,11 @@ def home(remote: str | None) -> str | None:
 class TaskContent:
     """One task's part of the site, read once for all pages."""
 
-    def __init__(self, catalog: Catalog, key: str, every: list[Record], badges: dict[str, Cell]):
-        """every: records; those of this task whose rows the catalog still has are taken. badges: by row name, how far it is proven."""
-        self.key, self.task, self.badges = key, catalog.task(key), badges
+    def __init__(self, catalog: Catalog, key: str, every: list[Record], folder: Path):
+        """every: records; those of this task whose rows the catalog still has are taken. folder: of results, with the proofs."""
+        self.key, self.task = key, catalog.task(key)
+        proofs = conformance.lines(catalog, key, conformance.read(folder, key))
+        self.proofs = {row.name: line for row, line in proofs}  # as they are kept
         self.rows = catalog.rows(key)  # that can run
         self.first = catalog.first(key, COLUMNS)  # names of the rows that a comparison begins with
         self.frameworks = {row.framework: catalog.frameworks[row.framework] for row in self.rows}
@@ -98,17 +95,31 @@ class TaskContent:
         params, module = checkout.common / "params" / f"{key}.py", checkout.common / "reference" / f"{key}.py"
         self.reference = sections.reference(module, params, kind) if module.is_file() else None
         self.concepts = sections.concepts(folder)
-        has_entries = (folder / "entries.toml").is_file()
-        self.asked = entries.load(folder) if has_entries else None
-        self.answers = {
-            name: entries.answers(folder / f"{name}.ipynb", self.task) if has_entries else {} for name in self.programs
-        }
-        self.words = {
-            name: entries.vocabulary(folder / f"{name}.ipynb", self.task) if has_entries else None
-            for name in self.programs
-        }
+        self.asked = entries.load(folder) if (folder / "entries.toml").is_file() else None
+        notebooks = {name: program.path for name, program in self.programs.items() if self.asked}
+        self.answers = {name: entries.answers(path, self.task) for name, path in notebooks.items()}
+        self.statements = {name: entries.statements(found, self.asked) for name, found in self.answers.items()}
         shown, text = {*self.task.constants(), "WEIGHT_SHAPES"}, params.read_text(encoding="utf-8")
         self.constants = {name: comment.strip() for name, comment in CONSTANT.findall(text) if name in shown}
+
+    @cached_property
+    def pairs(self) -> list[tuple[str, str]]:
+        """Who has a page of words beside words: living frameworks among each other, and each with the one that all are compared with."""
+        compared_to = self.asked.compared_to
+        living = {key for key, one in self.frameworks.items() if not one.retired} | {compared_to}
+        return [pair for pair in permutations(self.frameworks, 2) if {*pair} <= living or compared_to in pair]
+
+    @cached_property
+    def badges(self) -> dict[str, Cell]:
+        """By row, how many levels of its proof it passes."""
+        levels = len(conformance.PROOFS[self.task.kind_name].LEVELS)
+        cells = {}
+        for name, line in self.proofs.items():
+            passed = sum(finding.passed for finding in line.findings)
+            text = "stale" if line.stale else f"{passed} of {levels} levels"
+            badge = "good" if line.passed else "bad"
+            cells[name] = Cell(text, to=addresses.of_task("conformance", self.key), badge=badge)
+        return cells
 
     @property
     def folders(self) -> tuple[str, ...]:
@@ -127,47 +138,76 @@ class TaskContent:
         return [row for row in self.rows if row.framework == framework]
 
 
+@dataclass
 class Pages:
     """The site below ``out``, of the records below ``folder``.
 
     repository: address of its home on the web, for links to files that are no page.
-    branch: of the repository, the one that the site is published from; ``colab`` is what opens a notebook of it, or None.
+    branch: of the repository, the one that the site is published from.
     address: where the site is published, with a slash at its end; None where that is not known.
-    All templates have ``site``, ``to`` (the addresses, from the root of the site), ``lines`` (of Python, as HTML) and
-    ``tables`` (of results).
+    All templates have this as ``site``, and ``to`` (the addresses, from the root of the site), ``lines`` (of Python, as HTML),
+    ``tables`` (of results) and ``checkout``.
     """
 
-    def __init__(
-        self,
-        out: Path,
-        folder: Path,
-        repository: str | None,
-        commit: str | None,
-        branch: str | None = None,
-        address: str | None = None,
-    ):
-        self.out, self.folder, self.repository, self.commit = out, folder, repository, commit
-        self.questions: dict[
-            tuple[Path, str], str
-        ] = {}  # by a task's folder and the heading in its notebooks the entry's id
-        github = GITHUB.match(repository or "") if branch else None
-        self.colab = github and f"https://colab.research.google.com/github/{github['name']}/blob/{branch}/"
-        self._templates = Templates(
-            loader=PackageLoader("rosetta.site"),
-            autoescape=True,
-            undefined=StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-        )
-        site = {
-            "name": NAME,
-            "navigation": NAVIGATION,
-            "repository": repository,
-            "commit": commit,
-            "address": address,
-            "root": checkout.root,
+    out: Path
+    folder: Path
+    catalog: Catalog
+    contents: list[TaskContent]
+    repository: str | None = None
+    commit: str | None = None
+    branch: str | None = None
+    address: str | None = None
+
+    name = NAME
+    navigation = {
+        "Home": addresses.INDEX,
+        "Results": addresses.OVERVIEW,
+        "How we know": addresses.PROOF,
+        "About": addresses.ABOUT,
+    }
+
+    @cached_property
+    def frameworks(self) -> dict[str, Framework]:
+        """Those that have a program, in the catalog's order."""
+        named = set().union(*(content.frameworks for content in self.contents))
+        return {key: framework for key, framework in self.catalog.frameworks.items() if key in named}
+
+    @cached_property
+    def asked(self) -> list[TaskContent]:
+        return [content for content in self.contents if content.asked]
+
+    @cached_property
+    def programs(self) -> list[TaskContent]:
+        """The tasks whose notebooks are whole programs."""
+        return [content for content in self.contents if not content.asked]
+
+    @cached_property
+    def questions(self) -> dict[tuple[Path, str], str]:
+        """By a task's folder and the heading in its notebooks the entry's id."""
+        return {
+            (content.task.folder, entry.question.replace(" ", "-")): key
+            for content in self.asked
+            for key, entry in content.asked.entries.items()
         }
-        self._templates.globals |= {"site": site, "to": addresses, "lines": html.lines, "tables": tables}
+
+    @cached_property
+    def pairs(self) -> list[tuple[str, str]]:
+        return [pair for content in self.asked for pair in content.pairs]
+
+    @cached_property
+    def colab(self) -> str | None:
+        """What opens a notebook of the branch."""
+        github = GITHUB.match(self.repository or "") if self.branch else None
+        return github and f"https://colab.research.google.com/github/{github['name']}/blob/{self.branch}/"
+
+    @cached_property
+    def _templates(self) -> Templates:
+        loader = PackageLoader("rosetta.site")
+        made = Templates(
+            loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        )
+        made.globals |= {"site": self, "to": addresses, "lines": html.lines, "tables": tables, "checkout": checkout}
+        return made
 
     def save(self, href: str, text: str) -> None:
         target = self.out / href
@@ -217,8 +257,35 @@ class Pages:
 # ---- The pages of a task
 
 
-def write_compare(pages: Pages, content: TaskContent, tasks: list[Task]) -> None:
-    """The compare page, and what it loads of each program and executed copy. tasks: all that have such a page."""
+def write_task(pages: Pages, content: TaskContent) -> None:
+    """All but the results: what compares its programs, or its answers; what defines it: text, constants and weights; its records."""
+    for program in content.programs.values():
+        sections.check(program, content.concepts)
+    if content.asked:
+        write_pairs(pages, content)
+        write_entries(pages, content)
+    else:
+        write_compare(pages, content)
+        pages.write_of_task("concepts", content, excerpts=sections.excerpts)
+    source = content.task.folder / "README.md"
+    shapes = getattr(content.task.params, "WEIGHT_SHAPES", {})
+    pages.write_of_task(
+        "network",
+        content,
+        definition=source.read_text(encoding="utf-8") if source.is_file() else f"# {content.task.title}",
+        weights={name: (shape, prod(shape)) for name, shape in shapes.items()},
+        total=sum(map(prod, shapes.values())),
+    )
+    for record in content.results.records:
+        pages.save(addresses.record(record), records.path(record, pages.folder).read_text(encoding="utf-8"))
+        if record.notebook.executed:
+            cells = html.printed(Executed(record).file(pages.folder))
+            title = f"{record.title} on {record.machine.name}"
+            pages.write(addresses.record(record, ".html"), "executed.html", title, record=record, cells=cells)
+
+
+def write_compare(pages: Pages, content: TaskContent) -> None:
+    """The compare page, and what it loads of each program and executed copy."""
     page = addresses.of_task("compare", content.key)
     network = addresses.relative(addresses.of_task("network", content.key), page)
     columns = []
@@ -238,34 +305,28 @@ def write_compare(pages: Pages, content: TaskContent, tasks: list[Task]) -> None
     if content.reference:
         column = {"name": REFERENCE, "title": "Reference in NumPy", "program": REFERENCE}
         columns.append(column | {"page": network, "injected": [], "executed": False})
-    programs = list(filter(None, [*content.programs.values(), content.reference]))
+    programs = [*content.programs.values(), *([content.reference] if content.reference else [])]
     codes = [section.code for program in programs for section in program.sections]
     settings = iter(sections.settings(codes, WIDTHS))
     for program in programs:
-        steps: dict[str, list[dict]] = {}
+        steps = {}
         for section in program.sections:
-            marked = {
-                concept: [number for number, shown in enumerate(sections.shown(section, concept)) if shown]
-                for concept in section.concepts
-            }
             part = {"note": pages.markup(section.note, program.path.parent, page), "settings": []}
             for code in next(settings):
                 setting = {
                     "width": sections.longest(code),
                     "code": html.lines(code, content.constants, network),
-                    "concepts": {
-                        concept: sections.follow(section.code, code, lines) for concept, lines in marked.items()
-                    },
+                    "concepts": {concept: sections.showing(section, concept, code) for concept in section.concepts},
                     "calls": sections.calls(code),
                 }
                 part["settings"].append(setting)
-            steps.setdefault(section.role, []).append(part)
+            steps[section.role] = part
         pages.save(f"code/{content.key}/{program.key}.js", _script("program", program.key, steps))
     shown = content.concepts.items()
-    known = {"rows": columns, "concepts": {key: concept.title for key, concept in shown}}
-    known["widths"] = WIDTHS
-    known["entries"] = {key: addresses.relative(addresses.entry(key), page) for key, concept in shown if concept.entry}
-    pages.write_of_task("compare", content, known=known, tasks=tasks)
+    answered = {key: addresses.relative(addresses.entry(key), page) for key, concept in shown if concept.answered}
+    titles = {key: concept.title for key, concept in shown}
+    known = {"rows": columns, "concepts": titles, "widths": WIDTHS, "entries": answered}
+    pages.write_of_task("compare", content, known=known)
 
 
 def _write_outputs(pages: Pages, content: TaskContent, row: Row, page: str) -> bool:
@@ -290,41 +351,25 @@ def _script(what: str, key: str, content: dict) -> str:
     return f"rosetta.{what}({json.dumps(key)}, {json.dumps(content, ensure_ascii=False, separators=(',', ':'))});\n"
 
 
-def write_definition(pages: Pages, content: TaskContent) -> None:
-    """The concept table, and the page that defines a task: its text, constants and weights."""
-    for program in content.programs.values():
-        sections.check(program, content.concepts)
-    if "concepts" in content.folders:
-        pages.write_of_task("concepts", content, excerpts=sections.excerpts)
-    source = content.task.folder / "README.md"
-    shapes = getattr(content.task.params, "WEIGHT_SHAPES", {})
-    pages.write_of_task(
-        "network",
-        content,
-        definition=source.read_text(encoding="utf-8") if source.is_file() else f"# {content.task.title}",
-        weights={name: (shape, prod(shape)) for name, shape in shapes.items()},
-        total=sum(map(prod, shapes.values())),
-    )
+def write_pairs(pages: Pages, content: TaskContent) -> None:
+    """A page for each pair: a line of each answer beside that of the other, what bites, and whole programs."""
+    for known, shown in content.pairs:
+        pages.write(
+            addresses.pair(known, shown),
+            "pair.html",
+            f"From {content.frameworks[known].title} to {content.frameworks[shown].title}",
+            known=known,
+            shown=shown,
+            answers=content,
+            biting=known if shown == content.asked.compared_to else shown,
+            bites=BITES,
+        )
 
 
-def write_entries(
-    pages: Pages,
-    content: TaskContent,
-    proofs: dict[str, Conformance],
-    others: list[TaskContent],
-    chosen: list[tuple[str, str]],
-) -> None:
-    """A page for each question: the answer of every framework, or why it has none. proofs: by row name.
-
-    others: the tasks in whose programs lines may show it. chosen: the pairs of frameworks that have a page.
-    """
+def write_entries(pages: Pages, content: TaskContent) -> None:
+    """A page for each question: the answer of every framework, or why it has none, and tasks in whose programs lines show it."""
     for key, entry in content.asked.entries.items():
-        answers = []
-        for name, framework in content.frameworks.items():
-            rows = content.of_framework(name)
-            lacks = content.lacks(name, key)
-            checked = [proofs[row.name] for row in rows if row.name in proofs and proofs[row.name].passed]
-            answers.append((name, framework, content.answers[name].get(key), lacks, checked))
+        answers = [(name, content.answers[name].get(key), content.lacks(name, key)) for name in content.frameworks]
         pages.write(
             addresses.entry(key),
             "entry.html",
@@ -334,34 +379,25 @@ def write_entries(
             key=key,
             entry=entry,
             frameworks=content.frameworks,
-            pairs=chosen,
-            answers=[one for one in answers if one[2] or one[3]],
-            programs=[other for other in others if key in other.concepts],
-            open=[framework.title for _, framework, answer, lacks, _ in answers if not (answer or lacks)],
+            answers=[one for one in answers if any(one[1:])],
+            open=[content.frameworks[name].title for name, *found in answers if not any(found)],
         )
-
-
-def write_record(pages: Pages, record: Record) -> None:
-    """The record as it is, and a page of the executed notebook's code and what it printed."""
-    pages.save(addresses.record(record), records.path(record, pages.folder).read_text(encoding="utf-8"))
-    if record.notebook.executed:
-        cells = html.printed(Executed(record).file(pages.folder))
-        title = f"{record.title} on {record.machine.name}"
-        pages.write(addresses.record(record, ".html"), "executed.html", title, record=record, cells=cells)
 
 
 # ---- Frameworks
 
 
-def write_framework(pages: Pages, key: str, contents: list[TaskContent]) -> None:
-    """What it is, its words, what bites, its programs with what they printed, its records. contents: the tasks that it has."""
-    framework, rows = contents[0].frameworks[key], [row for content in contents for row in content.of_framework(key)]
-    programs = []
-    for content in contents:
-        notebook = f"notebooks/{content.key}/{key}.ipynb"
-        pages.save(notebook, standalone(content.of_framework(key)[0], pages.repository, pages.commit))
-        record = most_telling([one for one in content.results.records if one.framework == key])
-        programs.append((content, notebook, record, _printed(pages, content, key, record)))
+def write_framework(pages: Pages, key: str) -> None:
+    """What it is, its words, its programs with what they printed, its records, its lessons."""
+    programs, rows = [], []
+    for content in [*pages.asked, *pages.programs]:  # its words come first
+        if own := content.of_framework(key):
+            rows += own
+            notebook = f"notebooks/{content.key}/{key}.ipynb"
+            pages.save(notebook, standalone(own[0], pages.repository, pages.commit))
+            record = most_telling([one for one in content.results.records if one.framework == key])
+            programs.append((content, notebook, record, _printed(pages, content, key, record)))
+    framework = pages.frameworks[key]
     pages.write(
         addresses.framework(key),
         "framework.html",
@@ -370,20 +406,19 @@ def write_framework(pages: Pages, key: str, contents: list[TaskContent]) -> None
         framework=framework,
         programs=programs,
         environments=_installed(rows),
-        colab=pages.colab and python(rows[0]) >= HOSTED and pages.colab,
-        comparisons={content.key: _comparisons(content, content.of_framework(key)) for content in contents},
+        colab=pages.colab if python(rows[0]) >= HOSTED else None,
+        comparisons=_comparisons,
         lessons=_lessons(framework.title),
-        lessons_folder=checkout.docs,
     )
 
 
-def _printed(pages: Pages, content: TaskContent, key: str, record: Record | None) -> dict[str, list[dict]]:
+def _printed(pages: Pages, content: TaskContent, key: str, record: Record | None) -> dict[str, dict]:
     """By role what each cell of a program printed in the executed copy of this record, and whether its code is today's."""
     if record is None or content.asked:
         return {}
     codes = {section.role: section.code for section in content.programs[key].sections}
     return {
-        tag: [{"text": text, "same": source == codes[tag]}]
+        tag: {"text": text, "same": source == codes[tag]}
         for tag, source, text in html.printed(Executed(record).file(pages.folder))
         if tag in codes
     }
@@ -392,50 +427,45 @@ def _printed(pages: Pages, content: TaskContent, key: str, record: Record | None
 # ---- What the whole site has once: the choice of a framework, pairs, search
 
 
-def write_choice(pages: Pages, contents: list[TaskContent], frameworks: dict[str, Framework]) -> None:
+def write_choice(pages: Pages) -> None:
     """What speaks for a framework, each figure counted or measured here, a row a framework."""
-    machine, imports = _imports([content for content in contents if content.task.kind.trains])
-    programs = [content for content in contents if not content.asked]
-    asked = [content for content in contents if content.asked]
-    headings = [Heading("framework"), Heading("first release"), Heading("last release"), Heading("Python")]
-    headings += [Heading(f"{what}, GB", "less") for what in ("download", "disk")] + [Heading("newest CUDA")]
-    headings += [Heading("import, s", "less")]
-    headings += [
-        Heading(f"{content.task.title}: {what}", "less") for content in programs for what in ("lines", "API names")
-    ]
-    headings += [Heading(f"answers: {how}") for _ in asked for how, _ in HOW] + [Heading("rows proven")]
-    rows = []
-    for key, framework in frameworks.items():
-        environment = environments.load(framework.environment)
-        recipe, record = environment.recipe, imports.get(key)
-        cuda = next((build.cuda for build in recipe.builds.values() if build.codes(framework.imports)), "")
-        cells = [Cell(framework.title, to=addresses.framework(key), framework=key)]
-        cells += [_count(framework.released), _count(framework.retired), Cell(recipe.python)]
-        cells += [Cell(f"{size:.2g}", size) for size in (recipe.download_gb, recipe.disk_gb)] + [Cell(cuda)]
-        cells += [Cell(f"{record.metrics.setup_s:.1f}", record.metrics.setup_s, record) if record else Cell("")]
-        for content in programs:
-            program = content.programs.get(key)
-            codes = [section.code for section in program.sections] if program else []
-            lines = sum(bool(line.strip()) for code in codes for line in code.splitlines())
-            used = {name for code in codes for name, _ in entries.names(code, codes)}
-            to = addresses.framework(key, content.key)
-            cells += [Cell(str(number or ""), number or None, to if number else None) for number in (lines, len(used))]
-        for content in asked:
-            given = [answer.differs or "Same" for answer in content.answers.get(key, {}).values()]
-            counted = [sum(one in hows for one in given) for _, hows in HOW[:-1]]
-            cells += [*map(_count, counted), _count(len(content.asked.entries) - len(given))]
-        badges = [
-            badge
-            for content in contents
-            for row in content.of_framework(key)
-            if (badge := content.badges.get(row.name))
-        ]
-        proven = sum(badge.badge == "good" for badge in badges)
-        cells.append(Cell(f"{proven} of {len(badges)}", proven))
-        rows.append(cells)
-    pages.write(
-        addresses.CHOICE, "choice.html", "Choose a framework", of=Table(headings, rows, "Frameworks"), machine=machine
-    )
+    machine, imports = _imports(pages.contents)
+    rows = [_figures(pages, key, imports.get(key)) for key in pages.frameworks]
+    table = Table([*next(iter(rows), ())], [[*row.values()] for row in rows], "Frameworks")
+    pages.write(addresses.CHOICE, "choice.html", "Choose a framework", of=table, machine=machine)
+
+
+def _figures(pages: Pages, key: str, imported: Record | None) -> dict[Heading, Cell]:
+    """The line of a framework. imported: the run whose import is shown."""
+    framework = pages.frameworks[key]
+    recipe = environments.load(framework.environment).recipe
+    cuda = next((build.cuda for build in recipe.builds.values() if build.codes(framework.imports)), "")
+    setup_s = imported and imported.metrics.setup_s
+    cells = {
+        Heading("framework"): Cell(framework.title, to=addresses.framework(key), framework=key),
+        Heading("first release"): _count(framework.released),
+        Heading("last release"): _count(framework.retired),
+        Heading("Python"): Cell(recipe.python),
+        Heading("download, GB", "less"): Cell(f"{recipe.download_gb:.2g}", recipe.download_gb),
+        Heading("disk, GB", "less"): Cell(f"{recipe.disk_gb:.2g}", recipe.disk_gb),
+        Heading("newest CUDA"): Cell(cuda),
+        Heading("import, s", "less"): Cell(f"{setup_s:.1f}", setup_s, imported) if imported else Cell(""),
+    }
+    for content in pages.programs:
+        codes = [section.code for section in content.programs[key].sections] if key in content.programs else []
+        lines = sum(bool(line.strip()) for code in codes for line in code.splitlines())
+        used = {name for code in codes for name, _ in entries.names(code, codes)}
+        for what, number in (("lines", lines), ("API names", len(used))):
+            cell = Cell(str(number), number, addresses.framework(key, content.key)) if number else Cell("")
+            cells[Heading(f"{content.task.title}: {what}", "less")] = cell
+    for content in pages.asked:
+        given = Counter(answer.differs or "Same" for answer in content.answers.get(key, {}).values())
+        for how, kinds in HOW.items():
+            cells[Heading(f"answers: {how}")] = _count(sum(given[kind] for kind in kinds))
+        cells[Heading("answers: none")] = _count(len(content.asked.entries) - given.total())
+    rows = [(content, row.name) for content in pages.contents for row in content.of_framework(key)]
+    passed = [content.badges[name].badge == "good" for content, name in rows if name in content.badges]
+    return cells | {Heading("rows proven"): Cell(f"{sum(passed)} of {len(passed)}", sum(passed))}
 
 
 def _count(number: int | None) -> Cell:
@@ -445,126 +475,55 @@ def _count(number: int | None) -> Cell:
 def _imports(contents: list[TaskContent]) -> tuple[str, dict[str, Record]]:
     """The machine without a GPU that has run most frameworks, and of each its newest run there that noted the time of its setup."""
     found: dict[str, dict[str, Record]] = {}
-    for content in contents:
+    for content in (content for content in contents if content.task.kind.trains):
         for record in sorted(content.results.records, key=lambda one: one.started):
             if record.status == "ok" and not record.machine.gpus and record.metrics.setup_s is not None:
                 found.setdefault(record.machine.name, {})[record.framework] = record
     return max(found.items(), key=lambda one: len(one[1]), default=("", {}))
 
 
-def pairs(frameworks: dict[str, Framework], compared_to: str | None) -> list[tuple[str, str]]:
-    """Who has a page of words beside words: living frameworks among each other, and each with the one that all are compared with."""
-    living = {key for key, framework in frameworks.items() if not framework.retired} | {compared_to}
-    return [
-        (one, other)
-        for one, other in permutations(frameworks, 2)
-        if {one, other} <= living or compared_to in (one, other)
+def write_search(pages: Pages, texts: list[tuple[str, str]]) -> None:
+    """What the search knows, as a script. texts: titles and addresses of documents and their sections."""
+
+    def page(title: str, href: str, aliases: str = "", about: str = "", framework: str | None = None) -> dict[str, Any]:
+        return {"title": title, "about": about, "aliases": aliases, "href": href, "framework": framework}
+
+    found = [
+        page(f"{one.task.title}: {one.heading(folder).lower()}", addresses.of_task(folder, one.key), ALSO[folder])
+        for one in pages.contents
+        for folder in one.folders
     ]
-
-
-def write_pairs(pages: Pages, content: TaskContent, others: list[TaskContent], chosen: list[tuple[str, str]]) -> None:
-    """A page for each pair: a line of each answer beside that of the other, and what bites. others: tasks with whole programs."""
-    asked = content.asked.entries
-    for known, shown in chosen:
-        rows = [
-            (key, entry.question, [_beside(content, framework, key) for framework in (known, shown)])
-            for key, entry in asked.items()
-        ]
-        bites = [
-            (framework, key, entry.question, answer.words)
-            for key, entry in asked.items()
-            for framework in (known if shown == content.asked.compared_to else shown,)
-            if (answer := content.answers[framework].get(key)) and answer.differs in BITES
-        ]
-        one, other = content.frameworks[known], content.frameworks[shown]
-        pages.write(
-            addresses.pair(known, shown),
-            "pair.html",
-            f"From {one.title} to {other.title}",
-            known=known,
-            shown=shown,
-            one=one,
-            other=other,
-            frameworks=content.frameworks,
-            groups=[(group, [row for row in rows if asked[row[0]].group == group]) for group in content.asked.groups],
-            bites=bites,
-            compared_to=content.asked.compared_to,
-            programs=[one for one in others if {known, shown} <= one.frameworks.keys()],
-            folder=content.task.folder,
-        )
-
-
-def _beside(content: TaskContent, framework: str, key: str) -> tuple[str, str]:
-    """The line that tells most of an answer, and how it differs where that bites."""
-    answer = content.answers[framework].get(key)
-    if answer is None:
-        return "", "no answer"
-    return content.words[framework].statements[key], answer.differs.lower() if answer.differs in BITES else ""
-
-
-def write_search(
-    pages: Pages,
-    contents: list[TaskContent],
-    frameworks: dict[str, Framework],
-    texts: list[tuple[str, str]],
-    chosen: list[tuple[str, str]],
-    main: str,
-) -> None:
-    """What the search knows, as a script. texts: titles and addresses of documents and their sections. chosen: the pairs that have
-    a page. main: the task whose programs stand side by side for any two frameworks.
-    """
+    found += [page(*some) for some in (*OWN, *texts)]
+    found += [page(one.title, addresses.framework(key), framework=key) for key, one in pages.frameworks.items()]
+    for one in pages.contents:
+        for key, concept in one.concepts.items():
+            if not concept.answered:
+                href = f"{addresses.of_task('concepts', one.key)}#{key}"
+                found.append(page(concept.title, href, ", ".join(concept.aliases), concept.about))
     entries = [
         {
             "id": key,
             "question": entry.question,
             "definition": entry.definition,
             "aliases": entry.aliases,
-            "answers": {name: found for name in frameworks if (found := _known(content, name, key))},
+            "answers": {name: told for name in pages.frameworks if (told := _known(content, name, key))},
         }
-        for content in contents
-        if content.asked
+        for content in pages.asked
         for key, entry in content.asked.entries.items()
     ]
     words: dict[str, list[str]] = {}
-    for key, framework in frameworks.items():
-        for word in framework.words(key):
+    for key, framework in pages.frameworks.items():
+        for word in sorted(framework.words(key)):
             words.setdefault(word, []).append(key)
-    about = [
-        (f"{one.task.title}: {one.heading(folder).lower()}", addresses.of_task(folder, one.key), None, ALSO[folder])
-        for one in contents
-        for folder in one.folders
-    ]
-    about += [(title, href, None, words) for title, href, words in OWN]
-    about += [(title, href, None, "") for title, href in texts]
-    about += [(framework.title, addresses.framework(key), key, "") for key, framework in frameworks.items()]
-    found = [
-        {"title": title, "about": "", "aliases": words, "href": href, "framework": key}
-        for title, href, key, words in about
-    ]
-    found += [
-        {
-            "title": concept.title,
-            "about": concept.about,
-            "aliases": ", ".join(concept.aliases),
-            "href": f"{addresses.of_task('concepts', one.key)}#{key}",
-            "framework": None,
-        }
-        for one in contents
-        for key, concept in one.concepts.items()
-        if not concept.entry
-    ]
-    titles = {key: framework.title for key, framework in frameworks.items()}
-    pairs = [f"{one}-to-{other}" for one, other in chosen]
-    (programs,) = (one for one in contents if one.key == main)
-    columns = {key: of[0].name for key in frameworks if (of := programs.of_framework(key))}
-    beside = {"title": programs.task.title, "href": addresses.of_task("compare", main), "columns": columns}
+    (main,) = (one for one in pages.contents if one.key == pages.catalog.main)
+    columns = {key: of[0].name for key in pages.frameworks if (of := main.of_framework(key))}
     content = {
-        "frameworks": titles,
+        "frameworks": {key: framework.title for key, framework in pages.frameworks.items()},
         "words": words,
         "entries": entries,
         "pages": found,
-        "pairs": pairs,
-        "beside": beside,
+        "pairs": [f"{one}-to-{other}" for one, other in pages.pairs],
+        "beside": {"title": main.task.title, "href": addresses.of_task("compare", main.key), "columns": columns},
     }
     pages.save("assets/known.js", f"rosettaSearch.learn({json.dumps(content, ensure_ascii=False)});\n")
 
@@ -573,10 +532,10 @@ def _known(content: TaskContent, framework: str, key: str) -> dict[str, Any] | N
     """Of an answer: the line that tells most, its API names, the text; or why there is none."""
     if framework not in content.frameworks:
         return None
-    answer, words = content.answers[framework].get(key), content.words[framework]
-    if answer:
-        named = list(dict.fromkeys([*words.names[key], *entries.keywords(answer.code)]))
-        return {"line": words.statements[key], "names": named, "words": LINKED.sub(r"\1", answer.words)}
+    if answer := content.answers[framework].get(key):
+        named = list(dict.fromkeys([*(name for name, _ in answer.uses), *entries.keywords(answer.code)]))
+        line = content.statements[framework][key]
+        return {"line": line, "names": named, "words": LINKED.sub(r"\1", answer.words)}
     lacks = content.lacks(framework, key)
     return lacks and {"line": "", "names": [], "words": "", "lacks": lacks}
 
@@ -593,13 +552,14 @@ def most_telling(runs: list[Record]) -> Record | None:
     )
 
 
-def _comparisons(content: TaskContent, rows: list[Row]) -> list[tuple[str, list[str]]]:
+def _comparisons(content: TaskContent, framework: str) -> list[tuple[str, list[str]]]:
     """What to compare a framework with, and the columns: the reference, the first other framework, its own variants."""
-    if "compare" not in content.folders:
+    if content.asked:
         return []
+    rows = content.of_framework(framework)
     first = rows[0].name
     pairs = [("with the reference", [first, REFERENCE])] if content.reference else []
-    other = next((row for row in content.rows if row.framework != rows[0].framework and row.variant is None), None)
+    other = next((row for row in content.rows if row.framework != framework and row.variant is None), None)
     pairs += [(f"with {other.title}", [first, other.name])] if other else []
     return pairs + ([("its variants", [row.name for row in rows][:4])] if len(rows) > 1 else [])
 
@@ -633,11 +593,19 @@ def _lessons(title: str) -> list[str]:
 # ---- The results
 
 
-def write_results(pages: Pages, contents: list[TaskContent]) -> None:
+def write_results(pages: Pages) -> None:
     """The overview, and a page with all figures of each task: cells sort, and lead to their records."""
-    overview = {"meaning": MEANING, "columns": [], **_of_rows(contents)}
-    pages.write(addresses.OVERVIEW, "results.html", "Results", "Results", **overview)
-    for content in contents:
+
+    def choices(contents: list[TaskContent]) -> dict[str, Any]:
+        """What a reader chooses from."""
+        frameworks = {key: one.title for content in contents for key, one in content.frameworks.items()}
+        titles = dict.fromkeys(row.title for content in contents for row in content.rows)
+        machines = dict.fromkeys(column.title for content in contents for column in content.results.presets)
+        return {"contents": contents, "frameworks": frameworks, "titles": [*titles], "machines": machines}
+
+    overview = choices(pages.contents)
+    pages.write(addresses.OVERVIEW, "results.html", "Results", "Results", meaning=MEANING, columns=[], **overview)
+    for content in pages.contents:
         columns = []
         for column in content.results.columns:
             pictures = [(column.picture(one.chart), one) for one in charts.draw(content.results.rows, column)]
@@ -646,21 +614,7 @@ def write_results(pages: Pages, contents: list[TaskContent]) -> None:
             name = re.sub(r"[^a-z0-9]+", "-", column.title.lower()).strip("-")  # as an element's id
             columns.append((column, name, pictures))
         text = f"{MEANING}{meaning(content.task)}"
-        pages.write_of_task("results", content, meaning=text, columns=columns, **_of_rows([content]))
-
-
-def _of_rows(contents: list[TaskContent]) -> dict[str, Any]:
-    """What both sorts of page show: main tables, frameworks to choose from, a title of a row as an example of a search."""
-    frameworks = {key: one.title for content in contents for key, one in content.frameworks.items()}
-    titles = list(dict.fromkeys(row.title for content in contents for row in content.rows))
-    machines = list(dict.fromkeys(column.title for content in contents for column in content.results.presets))
-    return {
-        "contents": contents,
-        "frameworks": frameworks,
-        "example": titles[-1] if titles else "",
-        "titles": titles,
-        "machines": machines,
-    }
+        pages.write_of_task("results", content, meaning=text, columns=columns, **choices([content]))
 
 
 # ---- A notebook that runs outside a checkout: before all others it has one cell that fetches what the notebook imports

@@ -13,6 +13,7 @@ import pytest
 from rosetta import records, sections
 from rosetta.errors import RosettaError
 from rosetta.kinds import KINDS
+from rosetta.notebook import Step
 from rosetta.paths import checkout
 from rosetta.site import addresses, build, html
 from rosetta.site import pages as site_pages
@@ -160,13 +161,13 @@ def test_what_the_compare_page_loads(small):
     what, key, content = re.fullmatch(r'rosetta\.(\w+)\("(\w+)", (.*)\);\n', printed).groups()
     content = json.loads(content)
     assert (what, key) == ("outputs", "good")
-    assert content["steps"]["train"] == [{"text": "epoch 1/1", "same": True}]
+    assert content["steps"]["train"] == {"text": "epoch 1/1", "same": True}
     assert content["about"].startswith("here, quick")
     assert (small / "compare" / content["page"]).is_file()
     assert "keepdims" in (small / "code" / STANDIN / "reference.js").read_text(), "the functions that it imports, too"
     code = (small / "code" / STANDIN / "good.js").read_text()
     steps = json.loads(re.fullmatch(r'rosetta\.program\("good", (.*)\);\n', code)[1])
-    (model,) = steps["model"]
+    model = steps["model"]
     written = model["settings"][0]
     assert model["note"].startswith("<") and written["concepts"] and ["relu", "", 1, 1] in written["calls"]
 
@@ -231,7 +232,7 @@ def test_page_of_a_file(file, page):
 
 def test_a_link_leads_to_the_page_of_the_site_that_its_title_names():
     text = '[code](../notebooks "on the site: compare/a.html#b+c/model") [plain](some.md "a title")'
-    pages = Pages(checkout.root, checkout.root, None, None)
+    pages = Pages(checkout.root, checkout.root, CATALOG, [])
     first, second = re.findall("<a (.*?)>", pages.markup(text, checkout.root / "docs", "docs/other.html"))
     assert first == 'href="../compare/a.html#b+c/model"'
     assert second == 'href="some.html" title="a title"'
@@ -364,25 +365,6 @@ def test_every_line_of_the_reference_belongs_to_a_step(task):
     assert functions and all(f"{name}(" in shown for name in functions)
 
 
-@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
-def test_notebooks_of_every_kind_are_cut_by_its_roles(kind, tmp_path):
-    """A role of many cells has all of them, each with its heading."""
-    tags = [f"{role.name}-{n}" if role.many else role.name for role in kind.roles for n in range(3 if role.many else 1)]
-    roles = [tag.partition("-")[0] for tag in tags]
-    cells = [nbformat.v4.new_markdown_cell("# Title\n\nintro")]
-    for number, tag in enumerate(tags):
-        cells.append(nbformat.v4.new_markdown_cell(f"## Heading {number}\n\nnote {number}"))
-        cells.append(nbformat.v4.new_code_cell(f"x = {number}", metadata={"tags": [tag]}))
-    nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "x.ipynb")
-    program = sections.notebook(tmp_path / "x.ipynb", kind)
-    assert [section.role for section in program.sections] == roles and program.intro == "intro"
-    assert [section.name for section in program.sections] == tags
-    assert [section.code for section in program.sections] == [f"x = {number}" for number in range(len(roles))]
-    assert kind.core in kind.names
-    many = {role.name for role in kind.roles if role.many}
-    assert all(("Heading" in section.note) == (section.role in many) for section in program.sections)
-
-
 def test_calls_are_told_apart_by_their_last_name_and_arguments():
     code = "x = nn.Conv2d(\n    3, kernel_size=(3,3))\nprint(len(x.Sum()))"
     assert sections.calls(code) == [("conv2d", "3, kernel_size=(3, 3)", 0, 1), ("sum", "", 2, 2)]
@@ -437,10 +419,10 @@ def test_python_that_the_framework_needs_is_said(empty):
 
 def test_page_offers_the_copy_and_colab_where_the_site_is_published(tmp_path):
     home, copy = "https://github.com/someone/stone", f"notebooks/{TASK}/pytorch.ipynb"
-    content = TaskContent(CATALOG, TASK, [], {})
+    content = TaskContent(CATALOG, TASK, [], tmp_path)
 
     def page(key: str, branch: str | None) -> str:
-        write_framework(Pages(tmp_path, tmp_path, home, None, branch), key, [content])
+        write_framework(Pages(tmp_path, tmp_path, CATALOG, [content], home, branch=branch), key)
         return (tmp_path / "frameworks" / f"{key}.html").read_text()
 
     published = page("pytorch", "gh-pages")
@@ -516,8 +498,10 @@ def test_code_is_set_for_a_width_and_what_is_marked_follows():
     ]
     narrowest = sections.settings([code], [40, 30])[0][-1].split("\n")
     assert narrowest[1:4] == ["model = Dense(", '    512, activation="relu"', ")"]
-    assert sections.follow(code, "\n".join(narrowest), [0]) == [1, 2]
-    assert sections.follow(code, "\n".join(narrowest), [2]) == [5, 6]
+    step = Step("model", "model", "", code, {"dense": ["Dense("], "return": ["return "], "none": []})
+    for concept, written, set_anew in (("dense", [0], [1, 2]), ("return", [2], [5, 6]), ("none", [], [])):
+        assert sections.showing(step, concept, code) == written
+        assert sections.showing(step, concept, "\n".join(narrowest)) == set_anew
 
 
 def test_code_that_no_formatter_reads_stays_and_no_other_file_is_formatted(tmp_path, monkeypatch):

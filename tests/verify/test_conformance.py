@@ -15,7 +15,7 @@ from common.data import pictures
 from rosetta import catalog, files
 from rosetta.errors import RosettaError
 from rosetta.paths import checkout
-from rosetta.site import build
+from rosetta.site.pages import TaskContent
 from rosetta.verify import command, conformance
 from rosetta.verify.conformance import PROOFS
 from rosetta.where import Where
@@ -105,7 +105,7 @@ def test_row_that_has_changed_is_stale_on_every_page(tmp_path, task):
     text = conformance.page(KNOWN, task, tmp_path)
     assert f"**{rows - 1} of {rows} rows pass" in text and " | stale | stale |" in text
     assert f"| stale | the row has changed since it was verified on {changed.verified:%Y-%m-%d}" in text
-    badges = build.badges(KNOWN, task, tmp_path)
+    badges = TaskContent(KNOWN, task, [], tmp_path).badges
     assert (badges[changed.name].text, badges[changed.name].badge) == ("stale", "bad")
     assert sum(cell.badge == "good" for cell in badges.values()) == rows - 1
 

@@ -7,25 +7,19 @@ function make(tag, properties, ...children) {
   return element;
 }
 
-// One framework's part of a step. Its title, and the note, code and output of each section, lie in the rows of the grid around it.
+// One framework's part of a step. Its title, note, code and output lie in the rows of the grid around it.
 function cell(column, heading) {
-  const { row, sections } = column;
+  const { row, section } = column;
   const title = make("h3", { className: "title" }, make("a", { href: row.page, textContent: row.title }));
   const article = make("article", { source: column.source }, title);
-  if (!sections.length) article.append(inRow(2, make("p", { className: "note", textContent: "No counterpart." })));
-  else title.append(copyButton(`Copy ${column.step} of ${row.title}`));
-  sections.forEach((section, place) => {
+  if (section) {
+    title.append(copyButton(`Copy ${column.step} of ${row.title}`));
     article.append(
-      inRow(3 * place + 2, make("div", { className: "note", innerHTML: section.note })),
-      inRow(3 * place + 3, code(linesOf(column, place), `${row.title}: ${heading}`)),
-      inRow(3 * place + 4, make("div", { className: "output" })));
-  });
+      make("div", { className: "note", innerHTML: section.note }),
+      code(linesOf(column), `${row.title}: ${heading}`),
+      make("div", { className: "output" }));
+  } else article.append(make("p", { className: "note", textContent: "No counterpart." }));
   return article;
-}
-
-function inRow(number, element) {
-  element.style.gridRow = number;
-  return element;
 }
 
 function copyButton(label) {
@@ -44,14 +38,11 @@ function code(lines, label) {
 
 // What the executed copy printed at a step, below the code that printed it.
 function fillOutputs(article, column, outputs) {
-  const cells = (outputs && outputs.steps[column.step]) || [];
-  article.querySelectorAll(".output").forEach((box, place) => {
-    const printed = cells[place];
-    if (!printed || !printed.text) return box.replaceChildren();
-    const words = printed.same ? "Output" : "Output of an earlier version of this cell";
-    const about = make("p", { className: "quiet" }, `${words}: `, make("a", { href: outputs.page, textContent: outputs.about }));
-    return box.replaceChildren(about, make("pre", { textContent: printed.text }));
-  });
+  const printed = outputs && outputs.steps[column.step];
+  if (!column.section || !printed || !printed.text) return;
+  const words = printed.same ? "Output" : "Output of an earlier version of this cell";
+  const about = make("p", { className: "quiet" }, `${words}: `, make("a", { href: outputs.page, textContent: outputs.about }));
+  article.querySelector(".output").replaceChildren(about, make("pre", { textContent: printed.text }));
 }
 
 // The heads: a choice for each column. chosen(names) is called with the new columns.

@@ -74,14 +74,16 @@ function placeTitle() {
   return known.concepts[now.place] || document.querySelector(`#${now.place}-heading`).textContent;
 }
 
-// One framework's part of a step. Each section is set for a column of this many characters: as it was written where that fits, else
-// the first of its settings that does, and at worst the narrowest.
+// One framework's part of a step, set for a column of this many characters: as it was written where that fits, else the first of its
+// settings that does, and at worst the narrowest.
 function column(name, step, characters = room) {
   const row = rows.get(name);
-  const parts = loaded.program[row.program][step] || [];
-  const sections = parts.map(({ note, settings }) => ({ note, ...(settings.find(({ width }) => width <= characters) || settings.at(-1)) }));
-  const added = step === "parameters" ? row.injected : [];
-  return { row, step, sections, source: parts.flatMap(({ settings }) => settings[0].code.concat(added).map(plain)) };
+  const part = loaded.program[row.program][step];
+  if (!part) return { row, step };
+  const { note, settings } = part;
+  const written = { row, step, section: settings[0] };
+  const section = { note, ...(settings.find(({ width }) => width <= characters) || settings.at(-1)) };
+  return { row, step, section, source: linesOf(written).map(plain) };
 }
 
 let room = Infinity;                                                     // characters of a column
@@ -116,7 +118,6 @@ function draw() {
   for (const section of sections) {
     const columns = names.map((name) => column(name, section.id));
     const grid = section.querySelector(".columns");
-    grid.style.setProperty("--rows", 1 + 3 * Math.max(1, ...columns.map((one) => one.sections.length)));
     grid.replaceChildren(...columns.map((one) => cell(one, section.querySelector("h2").textContent)));
   }
   showOutputs();
@@ -177,19 +178,17 @@ document.querySelector("main").addEventListener("mouseover", (event) => {
   const line = event.target.closest(".columns .line");
   const section = line && line.closest("section");
   if (!section) { light(null); return; }
-  const article = line.closest("article");
-  const part = Array.from(article.querySelectorAll(".code")).indexOf(line.parentElement);
-  const shown = column(now.names[articles(section).indexOf(article)], section.id).sections[part].concepts;
+  const shown = column(now.names[articles(section).indexOf(line.closest("article"))], section.id).section.concepts;
   const number = Array.from(line.parentElement.children).indexOf(line);
   light(Object.keys(shown).find((concept) => shown[concept].includes(number)) || null);
 });
 
-// Marks these lines of a step and no others; returns how many. lines: for each column a list of [section, line]
+// Marks these lines of a step and no others; returns how many. lines: for each column their numbers
 function paint(section, mark, lines) {
   for (const line of section.querySelectorAll("." + mark)) line.classList.remove(mark);
   articles(section).forEach((article, place) => {
-    const boxes = article.querySelectorAll(".code");
-    for (const [part, number] of lines[place] || []) boxes[part].children[number].classList.add(mark);
+    const all = article.querySelectorAll(".line");
+    for (const number of lines[place] || []) all[number].classList.add(mark);
   });
   return section.querySelectorAll("." + mark).length;
 }
