@@ -15,7 +15,7 @@ from rosetta.paths import checkout
 from rosetta.run import environments, processes
 from rosetta.run.environments import events
 from rosetta.tasks import Cost
-from tests.standin import one_line
+from tests.standin import ROOT, one_line
 
 KNOWN = catalog.load()
 TASK = KNOWN.task("cifar10_cnn")
@@ -57,27 +57,31 @@ def test_environment_that_is_there_is_shared(inside):
     before["requirements.in"] = f"{before['requirements.in'].rstrip()}\none  # for one\n".lstrip()
     assert {file.name: file.read_text() for file in folder.iterdir()} == before
     assert inside.path("one").read_text() == inside.path("good").read_text().replace('"# good"', '"# one"', 1)
-    assert [line for line in done.stdout.splitlines() if line.startswith("  5. python3 run_all.py check one: ")]
+    assert [
+        line for line in done.stdout.splitlines() if line.startswith("  5. python3 run_all.py check cifar10_cnn/one: ")
+    ]
     assert "the same versions" not in done.stdout
     again = inside.call("new", "one", own_python=False)
     assert again.returncode == 2 and "the name one is taken" in one_line(again.stderr)
 
 
 @pytest.mark.parametrize("kind", ["train", "infer", "speed", "entries"])
-def test_new_task_passes_all_steps_before_it_is_rewritten(standin, kind):
-    example = standin.root / adding.EXAMPLES
-    shutil.copytree(checkout.root / adding.EXAMPLES, example)
-    arguments = ("new", "good", "--task", "tiny", "--kind", kind)
-    done = standin.call(*arguments, own_python=False)
-    assert done.returncode == 0 and "notebooks/tiny/good.ipynb: the example of its kind" in done.stdout, done.stderr
-    assert "1. common/params/tiny.py: " in done.stdout and "Level 3 of the proof asks for 1,510" in done.stdout
-    entry, recipe = standin.root / "catalog.toml", standin.root / "environments" / "test" / "environment.toml"
+def test_new_task_passes_all_steps_before_it_is_rewritten(inside, kind):
+    shutil.copytree(ROOT / adding.EXAMPLES, inside.root / adding.EXAMPLES)
+    task = f"tiny_{kind}"  # its modules stay in this process
+    arguments = ("new", "good", "--task", task, "--kind", kind)
+    done = inside.call(*arguments, own_python=False)
+    assert done.returncode == 0 and f"notebooks/{task}/good.ipynb: the example of its kind" in done.stdout, done.stderr
+    assert f"1. common/params/{task}.py: " in done.stdout and "Level 3 of the proof asks for 1,510" in done.stdout
+    entry, recipe = inside.root / "catalog.toml", inside.root / "environments" / "test" / "environment.toml"
     entry.write_text(entry.read_text().replace("example.org", "example.com"))
     recipe.write_text(recipe.read_text() + '[without_gpu]\nnumpy = "it has none"\n')
-    checked = standin.call("check", "tiny/good", "--synthetic")
+    checked = inside.call("check", f"{task}/good", "--synthetic")
     assert checked.returncode == 0 and "FAILED" not in checked.stdout, checked.stdout + checked.stderr
-    again = standin.call(*arguments, own_python=False)
-    assert again.returncode == 2 and "the name tiny is taken: there is common/params/tiny.py" in one_line(again.stderr)
+    again = inside.call(*arguments, own_python=False)
+    assert again.returncode == 2 and f"the name {task} is taken: there is common/params/{task}.py" in one_line(
+        again.stderr
+    )
 
 
 @pytest.mark.parametrize(
