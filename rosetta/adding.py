@@ -293,21 +293,30 @@ def _lock_and_try(environment: Environment, log: Path, tell: Tell, again: bool) 
     environment.provision(log, tell, again)
     imports = _imports(environment.name)
     for modules, variables in imports:
-        tell(f"importing {', '.join(modules)}")
-        _import(environment, modules, variables)
+        named = ", ".join(modules)
+        tell(f"importing {named}")
+        variables = environment.variables(modules, locked=True) | {"PYTHONNOUSERSITE": "1"} | variables
+        done = processes.ask(environment.python, f"import {named}", IMPORT_S, variables)
+        if done is None:
+            raise RosettaError(f"{environment.title}: import {named} did not end within {IMPORT_S} s")
+        if done.returncode:
+            last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+            raise RosettaError(
+                f"{environment.title} is made, but import {named} fails: {last[:300]}; "
+                "mend requirements.in, or imports in catalog.toml"
+            )
     on_disk = sum(file.lstat().st_blocks * 512 for file in environment.venv.rglob("*") if not file.is_dir())
     sizes = {"disk_gb": float(f"{on_disk / 1e9:.2g}"), "download_gb": download_gb}
     file, where = environment.folder / "environment.toml", "measured"
     recipe = tomlkit.parse(files.text(file))
-    if environment.build is None and not any(name in recipe for name in sizes):
+    if environment.build is None and not sizes.keys() & recipe.keys():
         recipe.update(sizes)
         files.write_atomically(file, tomlkit.dumps(recipe))
         where = f"written into {from_root(file)}"
     names = dict.fromkeys(module for modules, _ in imports for module in modules)
     told = ", ".join(f"{name} = {value:g}" for name, value in sizes.items())
     line = f"{environment.title}: ready; imports {', '.join(names) or 'nothing yet'}; {told} ({where})"
-    now = {name: seconds for name, seconds in _due(environment.name).items() if name not in due}
-    if now:
+    if now := {name: seconds for name, seconds in _due(environment.name).items() if name not in due}:
         line += f"\n{len(now)} proofs are due now, about {clock(sum(now.values()))}: run_all.py verify {' '.join(map(shlex.quote, now))} --out results"
     return line
 
@@ -397,25 +406,9 @@ def pinned(requirements: str, lock: str, markers: dict[str, str]) -> str:
 def _imports(name: str) -> list[tuple[tuple[str, ...], dict[str, str]]]:
     """What the frameworks of an environment and their variants import, whether they have a notebook yet or not, each with its
     variables: Keras imports what they name."""
-    imports: list[tuple[tuple[str, ...], dict[str, str]]] = []
-    for framework in load_catalog().frameworks.values():
-        for variant in framework.complete_variants.values():
-            if variant.environment == name and (variant.imports, variant.variables) not in imports:
-                imports.append((variant.imports, variant.variables))
-    return imports
-
-
-def _import(environment: Environment, modules: tuple[str, ...], variables: dict[str, str]) -> None:
-    variables = environment.variables(modules, locked=True) | {"PYTHONNOUSERSITE": "1"} | variables
-    done = processes.ask(environment.python, f"import {', '.join(modules)}", IMPORT_S, variables)
-    if done is None:
-        raise RosettaError(f"{environment.title}: import {', '.join(modules)} did not end within {IMPORT_S} s")
-    if done.returncode:
-        last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
-        raise RosettaError(
-            f"{environment.title} is made, but import {', '.join(modules)} fails: {last[:300]}; "
-            "mend requirements.in, or imports in catalog.toml"
-        )
+    variants = [each for one in load_catalog().frameworks.values() for each in one.complete_variants.values()]
+    imports = [(each.imports, each.variables) for each in variants if each.environment == name]
+    return [pair for number, pair in enumerate(imports) if pair not in imports[:number]]
 
 
 # ---- check: a row through everything that is asked of it, one line each, to the first mistake
@@ -433,8 +426,9 @@ def check(name: str, where: Where, cost_alone: bool) -> int:
     and nothing else.
     """
     catalog, console = load_catalog(), Console()
+    rows = catalog.select([name], where.task)
     scratch = Path(tempfile.mkdtemp(prefix="rosetta-check-"))
-    for row in catalog.select([name], where.task):
+    for row in rows:
         if row.full_name != name:
             console.say(f"{row.full_name}:")
         checked = _Row(catalog, row, replace(where, names=(row.full_name,), out=scratch, jobs=1), console)
@@ -452,11 +446,9 @@ def check(name: str, where: Where, cost_alone: bool) -> int:
                 return 1
             console.say(f"  {step:<9} ok  {told}  ({time.monotonic() - started:.0f} s)")
     shutil.rmtree(scratch, ignore_errors=True)
-    if cost_alone:
-        return 0
-    console.say(
-        f"Now run_all.py verify {shlex.quote(name)} --out results keeps the proof, then run_all.py report renews the pages."
-    )
+    if not cost_alone:
+        keep = f"run_all.py verify {shlex.quote(name)} --out results"
+        console.say(f"Now {keep} keeps the proof, then run_all.py report renews the pages.")
     return 0
 
 
@@ -609,12 +601,7 @@ def write_cost(task: Task, row: Row, cost: Cost) -> bool:
         return False
     new = tomlkit.parse(f"row = {{ cost = {{ start_s = {cost.start_s:g}, item_ms = {cost.item_ms:g} }} }}\n")["row"]
     content = tomlkit.parse(files.text(file))
-    rows = content.setdefault("rows", tomlkit.table())
-    if row.name not in rows:
-        rows[row.name] = new
-    elif "cost" in rows[row.name]:
-        rows[row.name]["cost"].update(new["cost"])  # what it has of a GPU stays
-    else:
-        rows[row.name]["cost"] = new["cost"]
+    line = content.setdefault("rows", tomlkit.table()).setdefault(row.name, new)
+    line.setdefault("cost", new["cost"]).update(new["cost"])  # what it has of a GPU stays
     files.write_atomically(file, tomlkit.dumps(content))
     return True
