@@ -141,7 +141,9 @@ def test_refusal_is_one_line_and_the_site_says_the_same(cells, change, said):
     assert str(error.value) == told
 
 
-@pytest.mark.parametrize("number, begins", [(9, "device = "), (1, "EPOCHS")])  # the last, and the one with the parameters
+@pytest.mark.parametrize(
+    "number, begins", [(9, "device = "), (1, "EPOCHS")]
+)  # the last, and the one with the parameters
 def test_refused_by_a_run_before_anything_starts_and_the_others_run(inside: Inside, number, begins):
     inside.catalog("".join(map(inside.entry, ("good", "raises"))))
     content = json.loads(inside.path("raises").read_text())

@@ -30,7 +30,7 @@ def test_two_checkouts_do_not_write_to_one_results_folder(tmp_path):
     runner.communicate(timeout=30)
     assert done.returncode == 2 and left
     assert "another run_all.py is at work in the results folder" in one_line(done.stderr)
-    assert not (first.out / lock.LOCK).exists() and second.run("good").returncode == 0
+    assert not (first.out / lock.LOCK).exists()
     return done.stderr, "everything of the first"
 
 
