@@ -24,28 +24,29 @@ TASK = KNOWN.task("cifar10_cnn")
 @pytest.mark.parametrize(
     "arguments, said",
     [
-        (("Torch", TASK.key, None, None), "Torch cannot be a framework's name: use small letters, digits and _"),
-        (("class", TASK.key, None, None), "class cannot be a framework's name"),
-        (("../x", TASK.key, None, None), "../x cannot be a framework's name"),
-        (("pytorch", TASK.key, None, None), f"the name pytorch is taken: there is notebooks/{TASK.key}/pytorch.ipynb"),
-        (("one", "nonesuch", None, None), "unknown task nonesuch; there are: "),
-        (("one", None, "pytorch", None), f"there are the tasks {', '.join(KNOWN.tasks)}: say with --task"),
-        (("one", None, "pytroch", None), "unknown framework pytroch; did you mean pytorch?"),
-        (("one", None, "pytorch[fast]", None), "unknown variant pytorch[fast]; "),
-        (
-            ("one", TASK.key, None, "../elsewhere"),
-            "--environment ../elsewhere is no name of a folder below environments/",
-        ),
+        (("Torch", TASK.key), "Torch cannot be a framework's name: use small letters, digits and _"),
+        (("class", TASK.key), "class cannot be a framework's name"),
+        (("../x", TASK.key), "../x cannot be a framework's name"),
+        (("pytorch", TASK.key), f"the name pytorch is taken: there is notebooks/{TASK.key}/pytorch.ipynb"),
+        (("one", "nonesuch"), "unknown task nonesuch; there are: "),
+        (("one", None, "pytorch"), f"there are the tasks {', '.join(KNOWN.tasks)}: say with --task"),
+        (("one", None, "pytroch"), "unknown framework pytroch; did you mean pytorch?"),
+        (("one", None, "pytorch[fast]"), "unknown variant pytorch[fast]; "),
+        (("one", TASK.key, None, "../elsewhere"), "--environment ../elsewhere is no name of a folder below"),
+        (("good", None, None, None, "train"), "--kind is of a new task: name it with --task"),
+        (("good", "tiny", None, None, "trian"), "unknown kind trian; did you mean train?"),
+        (("good", "Tiny", None, None, "train"), "Tiny cannot be a task's name"),
+        (("good", "networks", None, None, "speed"), "the name networks is taken: there is common/params/networks.py"),
     ],
 )
 def test_bad_input_is_one_line_and_writes_nothing(arguments, said):
     def there():
-        places = "environments/*/environment.toml", "notebooks/*/*.ipynb", "catalog.toml"
+        places = "environments/*/environment.toml", "notebooks/*/*.ipynb", "common/params/*.py", "catalog.toml"
         return {file: file.stat().st_mtime_ns for place in places for file in checkout.root.glob(place)}
 
     before = there()
     with pytest.raises(RosettaError) as error:
-        adding.new(*arguments, None)
+        adding.new(*arguments, *[None] * (5 - len(arguments)))
     assert one_line(str(error.value)).startswith(said) and there() == before
 
 
@@ -84,22 +85,6 @@ def test_new_task_passes_all_steps_before_it_is_rewritten(inside, kind):
     )
 
 
-@pytest.mark.parametrize(
-    "arguments, said",
-    [
-        ((None, None, "train"), "--kind is of a new task: name it with --task"),
-        (("tiny", None, "trian"), "unknown kind trian; did you mean train?"),
-        (("Tiny", None, "train"), "Tiny cannot be a task's name"),
-        (("networks", None, "speed"), "the name networks is taken: there is common/params/networks.py"),
-    ],
-)
-def test_new_task_that_cannot_be_is_one_line(arguments, said):
-    task, like, kind = arguments
-    with pytest.raises(RosettaError) as error:
-        adding.new("good", task, like, None, kind)
-    assert one_line(str(error.value)).startswith(said)
-
-
 def test_environment_of_its_own_is_told_what_to_take_from_that_of_its_model(inside):
     done = inside.call("new", "apart", "--like", "good", own_python=False)
     (step,) = re.findall(r"  1\. environments/apart/requirements.in: .*", done.stdout)
@@ -113,11 +98,9 @@ def files_of(standin):
 
 
 def test_packages_are_locked_installed_and_imported(standin):
-    """From the package index; a lock that is not there yet is told where the environment is asked for."""
+    """From the package index."""
     standin.environment("tiny", "3.11", "# why\nsix   # small\n", "# Not locked yet\n")
     standin.catalog(standin.entry("good", "tiny").replace('["numpy"]', '["six", "six.moves"]'))
-    listed = standin.call("list", own_python=False)
-    assert "packages that are not locked: run_all.py env tiny --lock" in " ".join(listed.stdout.split())
     done = standin.call("env", "tiny", "--lock", own_python=False)
     assert done.returncode == 0, done.stderr
     asked, locked, recipe = files_of(standin)
@@ -171,6 +154,8 @@ def uv(inside, monkeypatch):
 
 
 def test_what_is_asked_of_uv_and_written(inside, uv, monkeypatch):
+    listed = inside.call("list", own_python=False)
+    assert "packages that are not locked: run_all.py env tiny --lock" in " ".join(listed.stdout.split())
     asked = []
     answer = subprocess.CompletedProcess([], 0, "", "")
     monkeypatch.setattr(processes, "ask", lambda *each: asked.append(each) or answer)
@@ -246,7 +231,7 @@ def test_versions_are_written_where_none_is_asked_for(line, pinned):
     assert adding.pinned(line, locked, {"python_version": "3.11"}) == pinned
 
 
-@pytest.mark.parametrize("name", ["pytorch", "mlx", "flax[scan]", "new", "new[variant]"])
+@pytest.mark.parametrize("name", ["pytorch", "flax[scan]", "new[variant]"])
 def test_cost_is_written_into_its_line_and_the_rest_stays(name, tmp_path, monkeypatch):
     copy, row = tmp_path / "notebooks" / TASK.key, SimpleNamespace(name=name, facts=TASK.facts(name))
     file = Path(shutil.copytree(TASK.folder, copy, ignore=shutil.ignore_patterns("*.ipynb"))) / "task.toml"
