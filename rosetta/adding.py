@@ -517,9 +517,8 @@ class _Row:
         return f"{told}; but {doubted}" if (doubted := doubt(record)) else told
 
     def verify(self) -> str:
-        with threadpool_limits(
-            1
-        ):  # beside other programs, BLAS threads that wait for each other make it last four times as long
+        # Beside other programs, BLAS threads that wait for each other make it last four times as long
+        with threadpool_limits(1):
             _, proof = Setting(self.where).verify(self.row)
         if proof.skipped:
             raise RosettaError(proof.skipped)
