@@ -58,7 +58,7 @@ ENTRY = """
 [frameworks.{name}]
 title = "{name}"
 environment = "{environment}"
-imports = [{imports}]
+imports = {imports}
 released = {released}                                    # the year of its first release
 homepage = "{homepage}"                # its documentation
 """
@@ -75,11 +75,22 @@ python = "{python}"
 {name} = "no build for a GPU has been tried yet"
 """
 LIKEWISE = (
-    " If it brings packages that environments/{other} has, ask for the same versions: uv stores their files once. "
+    ". If it brings packages that environments/{other} has, ask for the same versions: uv stores their files once. "
     "Copy what [variables] of that environment sets for them."
 )
 SHARED = """, in the place of `{name}`, and in the files of its builds for GPUs. The mark `# for {name}` keeps the proofs of the other rows."""
 TITLE = re.compile(r"^# [^:\n]*", re.MULTILINE)
+EXAMPLES = Path("tests", "toy_tasks")  # a small task of each kind, as its files lie in a checkout
+DATA = "common/data/{}.py"  # one loader for all of them
+FILES = {  # of a task, and what is left to do in each
+    "common/params/{}.py": "the constants that all notebooks share; WEIGHT_SHAPES and EXPECTED of the network.",
+    "common/reference/{}.py": "the network in NumPy, in float64: the definition that notebooks are held against.",
+    "notebooks/{}/README.md": "what the task is: data, network, constants.",
+    "notebooks/{}/task.toml": "title, presets, and what each step is in words that are true of every framework.",
+    "notebooks/{}/entries.toml": "the questions: each with its definition, what proves it, and what people type for it.",
+    DATA: "the loader: `load(n_train, n_test)` returns arrays, and generated ones where `loaded.is_synthetic()`; `locate` returns "
+    "the folder of the real data, or says how to get them. Level 3 of the proof asks for 1,510 test examples.",
+}
 
 
 def new(name: str, task: str | None, like: str | None, environment: str | None, kind: str | None) -> int:
@@ -90,48 +101,56 @@ def new(name: str, task: str | None, like: str | None, environment: str | None, 
     Raises RosettaError before anything is written.
     """
     catalog = load_catalog()
+    if kind and kind not in KINDS:
+        raise unknown("kind", kind, KINDS)
+    if kind and (like or not task):
+        raise RosettaError("--kind is of a new task: name it with --task, and leave out --like")
+    _check_name("framework", name, "my_framework")
     if kind:
-        _check_task(catalog, task, like, kind)
+        _check_name("task", task, "mnist_mlp")
     model = _model(catalog, catalog.main if kind else task, like)
     key = task if kind else model.task
     target = checkout.notebooks / key / f"{name}.ipynb"
-    if not (name.isascii() and name.isidentifier() and name.islower()) or keyword.iskeyword(name):
-        raise RosettaError(f"{name} cannot be a framework's name: use small letters, digits and _, as in my_framework")
-    if target.exists():
-        raise RosettaError(f"the name {name} is taken: there is {from_root(target)}")
+    for taken, there in [*((task, checkout.root / path.format(task)) for path in FILES if kind), (name, target)]:
+        if there.exists():
+            raise RosettaError(f"the name {taken} is taken: there is {from_root(there)}")
+    texts: dict[Path, str] = {}  # the files to be written
     written, steps, answered = [], [], []
     if kind:
+        for path, left in FILES.items():
+            toy = checkout.root / EXAMPLES / path.format("toy" if path == DATA else f"toy_{kind}")
+            if toy.is_file():
+                texts[checkout.root / path.format(task)] = _renamed(files.text(toy), task, kind, name)
+                written.append(f"{path.format(task)}: the example of kind {kind}")
+                steps.append(f"{path.format(task)}: {left}")
         folder = checkout.root / EXAMPLES / "notebooks" / f"toy_{kind}"
         code = _renamed(files.text(folder / "numpy.py"), task, kind, name)
         copy, like_title, copied = example(code, folder, task, kind, name), "the example", "the example of its kind"
     else:
         notebook.cut(model.notebook, catalog.kind(model))  # a notebook that breaks the contract is not copied
-        copy, like_title, copied = (
-            json.loads(files.text(model.notebook)),
-            model.title,
-            f"a copy of {model.notebook.name}",
-        )
+        copy, like_title = json.loads(files.text(model.notebook)), model.title
+        copied = f"a copy of {model.notebook.name}"
         title = copy["cells"][0]
         title["source"] = TITLE.sub(f"# {name}", "".join(title["source"]), count=1).splitlines(keepends=True)
         if answered := list(entries.answers(model.notebook, catalog.task(key)))[1:]:
-            _leave_out(copy, answered)
+            tags = [set(cell["metadata"].get("tags", [])) for cell in copy["cells"]]
+            out = {place for number, of in enumerate(tags) if of & set(answered) for place in (number - 1, number)}
+            copy["cells"] = [cell for number, cell in enumerate(copy["cells"]) if number not in out]
             copied += f" with its first answer; the other {len(answered)} are open"
     if name not in catalog.frameworks:
-        written, steps = _write_places(catalog, name, environment or name, model)
+        places, of_places, left = _places(catalog, name, environment or name, model)
+        texts, written, steps = texts | places, written + of_places, steps + left
     elif environment:
         raise RosettaError(f"catalog.toml has [frameworks.{name}], which says its environment: leave the option out")
-    if kind:
-        of_task, left = _write_task(task, kind, name)
-        written, steps = [*of_task, *written], [*left, *steps]
-    # After its entry: there is no notebook without one
-    files.write_atomically(target, json.dumps(copy, indent=1, ensure_ascii=False) + "\n")
-    row = name if not kind and len(catalog.tasks) == 1 else f"{key}/{name}"
+    texts[target] = json.dumps(copy, indent=1, ensure_ascii=False) + "\n"  # last: there is no notebook without an entry
+    for file, text in texts.items():
+        files.write_atomically(file, text)
     steps += [
         f"{from_root(target)}: rewrite each cell and the text above it. Keep the headings and the tags. The concepts in a "
         f"cell's metadata name lines of {like_title}: name your own."
         + (" Each open question gets a cell below its heading: check tells which are open." if answered else ""),
-        f"python3 run_all.py check {row}: this explains the first mistake, until there is none.",
-        f"python3 run_all.py verify {row} --out results: this keeps the proof.",
+        f"python3 run_all.py check {key}/{name}: this explains the first mistake, until there is none.",
+        f"python3 run_all.py verify {key}/{name} --out results: this keeps the proof.",
         "python3 run_all.py report: this renews the generated pages. Then commit all of it.",
     ]
     for line in (*written, f"{from_root(target)}: {copied}", "What is left to do:"):
@@ -141,51 +160,15 @@ def new(name: str, task: str | None, like: str | None, environment: str | None, 
     return 0
 
 
-EXAMPLES = Path("tests", "toy_tasks")  # a small task of each kind, as its files lie in a checkout
-FILES = {  # of a task, and what is left to do in each
-    "common/params/{}.py": "the constants that all notebooks share; WEIGHT_SHAPES and EXPECTED of the network.",
-    "common/reference/{}.py": "the network in NumPy, in float64: the definition that notebooks are held against.",
-    "notebooks/{}/README.md": "what the task is: data, network, constants.",
-    "notebooks/{}/task.toml": "title, presets, and what each step is in words that are true of every framework.",
-    "notebooks/{}/entries.toml": "the questions: each with its definition, what proves it, and what people type for it.",
-}
-DATA = "common/data/{}.py"
-LOADER = (
-    "the loader: `load(n_train, n_test)` returns arrays, and generated ones where `loaded.is_synthetic()`; `locate` returns the "
-    "folder of the real data, or says how to get them. Level 3 of the proof asks for 1,510 test examples."
-)
-
-
-def _check_task(catalog: Catalog, task: str | None, like: str | None, kind: str) -> None:
-    """Raises RosettaError where a new task of this name cannot be written."""
-    if kind not in KINDS:
-        raise unknown("kind", kind, KINDS)
-    if not task or like:
-        raise RosettaError("--kind is of a new task: name it with --task, and leave out --like")
-    if not (task.isascii() and task.isidentifier() and task.islower()) or keyword.iskeyword(task):
-        raise RosettaError(f"{task} cannot be a task's name: use small letters, digits and _, as in mnist_mlp")
-    for there in (checkout.root / path.format(task) for path in (*FILES, DATA)):
-        if there.exists():
-            raise RosettaError(f"the name {task} is taken: there is {from_root(there)}")
+def _check_name(what: str, name: str, like: str) -> None:
+    if not (name.isascii() and name.isidentifier() and name.islower()) or keyword.iskeyword(name):
+        raise RosettaError(f"{name} cannot be a {what}'s name: use small letters, digits and _, as in {like}")
 
 
 def _renamed(text: str, task: str, kind: str, framework: str) -> str:
     """A file of the example, with the names of the new task in it."""
     text = re.sub(r"\btoy\b", task, text.replace(f"toy_{kind}", task))
     return re.sub(r"^numpy = ", f"{framework} = ", text, flags=re.MULTILINE)
-
-
-def _write_task(task: str, kind: str, framework: str) -> tuple[list[str], list[str]]:
-    """Write the files of a task but for its notebook; what was written, and what is left to do there."""
-    examples = {path: path.format(f"toy_{kind}") for path in FILES}
-    there = {path for path, example in examples.items() if (checkout.root / EXAMPLES / example).is_file()}
-    places = {path.format(task): (examples[path], left) for path, left in FILES.items() if path in there}
-    places[DATA.format(task)] = DATA.format("toy"), LOADER
-    for path, (example, _) in places.items():
-        text = files.text(checkout.root / EXAMPLES / example)
-        files.write_atomically(checkout.root / path, _renamed(text, task, kind, framework))
-    about = f"the example of kind {kind}"
-    return [f"{path}: {about}" for path in places], [f"{path}: {left}" for path, (_, left) in places.items()]
 
 
 def example(code: str, folder: Path, task: str, kind: str, framework: str) -> dict[str, Any]:
@@ -196,8 +179,7 @@ def example(code: str, folder: Path, task: str, kind: str, framework: str) -> di
         texts |= entries.texts(folder, f"Say what is particular to {framework} here. [API]({HOMEPAGE})")
     cells = [("markdown", f"# {framework}: {task}\n\nSay what the framework is, and link its documentation.", {})]
     for tag, source in re.findall(r"# %% ([\w-]+)\n(.*?)(?=\n# %% |\Z)", code, re.DOTALL):
-        cells.append(("markdown", texts[tag], {}))
-        cells.append(("code", source.strip(), {"tags": [tag]}))
+        cells += [("markdown", texts[tag], {}), ("code", source.strip(), {"tags": [tag]})]
     more = {"markdown": {}, "code": {"execution_count": None, "outputs": []}}
     made = [
         {"cell_type": of, "id": f"cell-{number}", "metadata": metadata, "source": source.splitlines(keepends=True)}
@@ -207,74 +189,67 @@ def example(code: str, folder: Path, task: str, kind: str, framework: str) -> di
     return {"cells": made, "metadata": notebook.METADATA, "nbformat": 4, "nbformat_minor": 5}
 
 
-def _leave_out(copy: dict[str, Any], tags: list[str]) -> None:
-    """Take cells with these tags out of a notebook, each with the text above it."""
-    out = {number for number, cell in enumerate(copy["cells"]) if set(tags) & set(cell["metadata"].get("tags", []))}
-    copy["cells"] = [cell for number, cell in enumerate(copy["cells"]) if not {number, number + 1} & out]
-
-
 def _model(catalog: Catalog, task: str | None, like: str | None) -> Row:
     """The row whose notebook is copied: ``like``, or the first of the task."""
-    rows = catalog.select([like], task) if like else []
-    tasks = [catalog.task(task).key] if task else list(dict.fromkeys(row.task for row in rows)) or list(catalog.tasks)
+    rows = catalog.select([like] if like else [], task)
+    tasks = list(dict.fromkeys(row.task for row in rows))
     if len(tasks) > 1:
         raise RosettaError(f"there are the tasks {', '.join(tasks)}: say with --task to which one to add it")
-    names = catalog.first(tasks[0], 1)
-    if not rows and not names:
-        raise RosettaError(f"task {tasks[0]} has no row yet that could be copied: write its first notebook by hand")
-    return (rows or catalog.select(names, tasks[0]))[0]
+    if not rows:
+        raise RosettaError(
+            f"task {task or catalog.main} has no row yet that could be copied: write its first notebook by hand"
+        )
+    return rows[0] if like else catalog.select(catalog.first(tasks[0], 1), tasks[0])[0]
 
 
-def _write_places(catalog: Catalog, name: str, environment: str, model: Row) -> tuple[list[str], list[str]]:
-    """Write the environment, where there is none, and the entry; what was written, and what is left to do there."""
+def _places(catalog: Catalog, name: str, environment: str, model: Row) -> tuple[dict[Path, str], list[str], list[str]]:
+    """The texts of the environment and the entry; what is written there, and what is left to do."""
     folder = checkout.environments / environment
     if not re.fullmatch(r"[a-z][\w-]*", environment):
         raise RosettaError(f"--environment {environment} is no name of a folder below environments/")
     shared = environment in environments.names()
     if folder.exists() and not shared:
         raise RosettaError(f"{from_root(folder)} is there, but it has no environment.toml: delete it, or name another")
-    imports = [name, *(_computes_through(catalog, environment) if shared else [])]
-    entry = ENTRY.format(
-        name=name,
-        environment=environment,
-        imports=", ".join(f'"{module}"' for module in imports),
-        released=RELEASED,
-        homepage=HOMEPAGE,
-    )
-    text = f"{files.text(checkout.catalog).rstrip()}\n{entry}"
-    files.parse(Frameworks, text, checkout.catalog.name)
-    builds = [f"{environment}={build}" for build in environments.load(environment).recipe.builds] if shared else []
+    imports, builds, texts = [name], [], {}
     if shared:
-        for build in (None, *environments.load(environment).recipe.builds):
+        recipe = environments.load(environment).recipe
+        rows, builds = [row for row in catalog.rows() if row.environment == environment], list(recipe.builds)
+        # The module whose builds for GPUs these rows have in common
+        imports += [module for row in rows for module in row.imports if recipe.covers_gpus((module,))][:1]
+        for build in (None, *builds):
             asked, _ = environments.load(environment, build).requirements
             there = files.text(asked)
             if canonicalize_name(name) not in map(environments.name_of, there.splitlines()):
-                files.write_atomically(asked, f"{there.rstrip()}\n{name}  # for {name}\n".lstrip())
+                texts[asked] = f"{there.rstrip()}\n{name}  # for {name}\n".lstrip()
     else:
         python = environments.load(model.environment).recipe.python
-        files.write_atomically(folder / "requirements.in", PACKAGES.format(name=name, environment=environment))
-        files.write_atomically(folder / "requirements.txt", f"# Not locked yet: run_all.py env {environment} --lock\n")
-        files.write_atomically(folder / "environment.toml", RECIPE.format(python=python, name=name))
-    files.write_atomically(checkout.catalog, text)
-    return [
+        texts[folder / "requirements.in"] = PACKAGES.format(name=name, environment=environment)
+        texts[folder / "requirements.txt"] = f"# Not locked yet: run_all.py env {environment} --lock\n"
+        texts[folder / "environment.toml"] = RECIPE.format(python=python, name=name)
+    entry = ENTRY.format(
+        name=name, environment=environment, imports=json.dumps(imports), released=RELEASED, homepage=HOMEPAGE
+    )
+    texts[checkout.catalog] = f"{files.text(checkout.catalog).rstrip()}\n{entry}"
+    files.parse(Frameworks, texts[checkout.catalog], checkout.catalog.name)
+    written = [
         f"{from_root(folder)}/: {'shared with the rows that it has' if shared else 'new'}",
         f"catalog.toml: the entry [frameworks.{name}]",
-    ], [
-        f"environments/{environment}/requirements.in: name the package of {name} there"
-        + (SHARED.format(name=name) if shared else "." + LIKEWISE.format(other=model.environment)),
-        f"catalog.toml: in [frameworks.{name}] write title, released and homepage, and the modules that it imports.",
-        f"python3 run_all.py env {environment} --lock: this resolves, installs and imports the packages, and says which proofs "
-        "are due then.",
-        *(f"python3 run_all.py env {environment} --lock --build {build}: the same for GPUs." for build in builds),
     ]
-
-
-def _computes_through(catalog: Catalog, environment: str) -> list[str]:
-    """The module whose builds for GPUs an environment's rows have in common; none where it has no such builds."""
-    recipe = environments.load(environment).recipe
-    rows = [row for row in catalog.rows() if row.environment == environment]
-    modules = dict.fromkeys(module for row in rows for module in row.imports if recipe.covers_gpus((module,)))
-    return list(modules)[:1]
+    return (
+        texts,
+        written,
+        [
+            f"environments/{environment}/requirements.in: name the package of {name} there"
+            + (SHARED.format(name=name) if shared else LIKEWISE.format(other=model.environment)),
+            f"catalog.toml: in [frameworks.{name}] write title, released and homepage, and the modules that it imports.",
+            f"python3 run_all.py env {environment} --lock: this resolves, installs and imports the packages, and says which proofs "
+            "are due then.",
+            *(
+                f"python3 run_all.py env {environment} --lock --build {environment}={build}: the same for GPUs."
+                for build in builds
+            ),
+        ],
+    )
 
 
 # ---- env: environments, and with --lock their packages
@@ -318,21 +293,30 @@ def _lock_and_try(environment: Environment, log: Path, tell: Tell, again: bool) 
     environment.provision(log, tell, again)
     imports = _imports(environment.name)
     for modules, variables in imports:
-        tell(f"importing {', '.join(modules)}")
-        _import(environment, modules, variables)
+        named = ", ".join(modules)
+        tell(f"importing {named}")
+        variables = environment.variables(modules, locked=True) | {"PYTHONNOUSERSITE": "1"} | variables
+        done = processes.ask(environment.python, f"import {named}", IMPORT_S, variables)
+        if done is None:
+            raise RosettaError(f"{environment.title}: import {named} did not end within {IMPORT_S} s")
+        if done.returncode:
+            last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+            raise RosettaError(
+                f"{environment.title} is made, but import {named} fails: {last[:300]}; "
+                "mend requirements.in, or imports in catalog.toml"
+            )
     on_disk = sum(file.lstat().st_blocks * 512 for file in environment.venv.rglob("*") if not file.is_dir())
     sizes = {"disk_gb": float(f"{on_disk / 1e9:.2g}"), "download_gb": download_gb}
     file, where = environment.folder / "environment.toml", "measured"
     recipe = tomlkit.parse(files.text(file))
-    if environment.build is None and not any(name in recipe for name in sizes):
+    if environment.build is None and not sizes.keys() & recipe.keys():
         recipe.update(sizes)
         files.write_atomically(file, tomlkit.dumps(recipe))
         where = f"written into {from_root(file)}"
     names = dict.fromkeys(module for modules, _ in imports for module in modules)
     told = ", ".join(f"{name} = {value:g}" for name, value in sizes.items())
     line = f"{environment.title}: ready; imports {', '.join(names) or 'nothing yet'}; {told} ({where})"
-    now = {name: seconds for name, seconds in _due(environment.name).items() if name not in due}
-    if now:
+    if now := {name: seconds for name, seconds in _due(environment.name).items() if name not in due}:
         line += f"\n{len(now)} proofs are due now, about {clock(sum(now.values()))}: run_all.py verify {' '.join(map(shlex.quote, now))} --out results"
     return line
 
@@ -422,25 +406,9 @@ def pinned(requirements: str, lock: str, markers: dict[str, str]) -> str:
 def _imports(name: str) -> list[tuple[tuple[str, ...], dict[str, str]]]:
     """What the frameworks of an environment and their variants import, whether they have a notebook yet or not, each with its
     variables: Keras imports what they name."""
-    imports: list[tuple[tuple[str, ...], dict[str, str]]] = []
-    for framework in load_catalog().frameworks.values():
-        for variant in framework.complete_variants.values():
-            if variant.environment == name and (variant.imports, variant.variables) not in imports:
-                imports.append((variant.imports, variant.variables))
-    return imports
-
-
-def _import(environment: Environment, modules: tuple[str, ...], variables: dict[str, str]) -> None:
-    variables = environment.variables(modules, locked=True) | {"PYTHONNOUSERSITE": "1"} | variables
-    done = processes.ask(environment.python, f"import {', '.join(modules)}", IMPORT_S, variables)
-    if done is None:
-        raise RosettaError(f"{environment.title}: import {', '.join(modules)} did not end within {IMPORT_S} s")
-    if done.returncode:
-        last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
-        raise RosettaError(
-            f"{environment.title} is made, but import {', '.join(modules)} fails: {last[:300]}; "
-            "mend requirements.in, or imports in catalog.toml"
-        )
+    variants = [each for one in load_catalog().frameworks.values() for each in one.complete_variants.values()]
+    imports = [(each.imports, each.variables) for each in variants if each.environment == name]
+    return [pair for number, pair in enumerate(imports) if pair not in imports[:number]]
 
 
 # ---- check: a row through everything that is asked of it, one line each, to the first mistake
@@ -458,8 +426,9 @@ def check(name: str, where: Where, cost_alone: bool) -> int:
     and nothing else.
     """
     catalog, console = load_catalog(), Console()
+    rows = catalog.select([name], where.task)
     scratch = Path(tempfile.mkdtemp(prefix="rosetta-check-"))
-    for row in catalog.select([name], where.task):
+    for row in rows:
         if row.full_name != name:
             console.say(f"{row.full_name}:")
         checked = _Row(catalog, row, replace(where, names=(row.full_name,), out=scratch, jobs=1), console)
@@ -477,11 +446,9 @@ def check(name: str, where: Where, cost_alone: bool) -> int:
                 return 1
             console.say(f"  {step:<9} ok  {told}  ({time.monotonic() - started:.0f} s)")
     shutil.rmtree(scratch, ignore_errors=True)
-    if cost_alone:
-        return 0
-    console.say(
-        f"Now run_all.py verify {shlex.quote(name)} --out results keeps the proof, then run_all.py report renews the pages."
-    )
+    if not cost_alone:
+        keep = f"run_all.py verify {shlex.quote(name)} --out results"
+        console.say(f"Now {keep} keeps the proof, then run_all.py report renews the pages.")
     return 0
 
 
@@ -550,9 +517,8 @@ class _Row:
         return f"{told}; but {doubted}" if (doubted := doubt(record)) else told
 
     def verify(self) -> str:
-        with threadpool_limits(
-            1
-        ):  # beside other programs, BLAS threads that wait for each other make it last four times as long
+        # Beside other programs, BLAS threads that wait for each other make it last four times as long
+        with threadpool_limits(1):
             _, proof = Setting(self.where).verify(self.row)
         if proof.skipped:
             raise RosettaError(proof.skipped)
@@ -634,12 +600,7 @@ def write_cost(task: Task, row: Row, cost: Cost) -> bool:
         return False
     new = tomlkit.parse(f"row = {{ cost = {{ start_s = {cost.start_s:g}, item_ms = {cost.item_ms:g} }} }}\n")["row"]
     content = tomlkit.parse(files.text(file))
-    rows = content.setdefault("rows", tomlkit.table())
-    if row.name not in rows:
-        rows[row.name] = new
-    elif "cost" in rows[row.name]:
-        rows[row.name]["cost"].update(new["cost"])  # what it has of a GPU stays
-    else:
-        rows[row.name]["cost"] = new["cost"]
+    line = content.setdefault("rows", tomlkit.table()).setdefault(row.name, new)
+    line.setdefault("cost", new["cost"]).update(new["cost"])  # what it has of a GPU stays
     files.write_atomically(file, tomlkit.dumps(content))
     return True

@@ -157,7 +157,7 @@ class Task(Strict):
     figures: str = ""  # what the figures of this task mean, Markdown, besides what its kind says
     published: list[Name] = []  # files below results/published
     weights: dict[str, Name] = {}  # who publishes weights -> the framework whose program in programs/weights reads them
-    rows: dict[str, dict[str, Any]] = {}  # of a row, or of "framework[*]": its RowFacts
+    rows: dict[str, RowFacts] = {}  # of a row, or of "framework[*]"
 
     @field_validator("presets")
     @classmethod
@@ -188,8 +188,8 @@ class Task(Strict):
 
     def facts(self, name: str) -> RowFacts:
         """Of a row by its name; what is said of all rows of its framework counts where nothing else is said."""
-        of_all = self.rows.get(f"{name.partition('[')[0]}[*]", {})
-        return files.part(RowFacts, of_all | self.rows.get(name, {}), f"{name} in {self.file}")
+        of_all, own = (self.rows.get(key, RowFacts()) for key in (f"{name.partition('[')[0]}[*]", name))
+        return of_all.model_copy(update={field: getattr(own, field) for field in own.model_fields_set})
 
     @cached_property
     def params(self) -> ModuleType:
@@ -297,8 +297,4 @@ def _module(package: str, key: str) -> ModuleType:
 
 def load(folder: Path) -> Task:
     """The task of a folder of notebooks."""
-    task = files.load(Task, folder / "task.toml")
-    task = task.model_copy(update={"key": folder.name})
-    for name in task.rows:
-        task.facts(name)
-    return task
+    return files.load(Task, folder / "task.toml").model_copy(update={"key": folder.name})

@@ -121,7 +121,7 @@ def test_catalog_and_notebooks_name_the_same_rows(inside):
         (
             "task.toml",
             "title = 'T'\nkind = 'train'\n[presets]\nfull = {}\nquick = {}\nsmoke = {}\n[rows]\ngood = { cots = 1 }\n",
-            "task.toml is not valid: cots: Extra inputs are not permitted",
+            "task.toml is not valid: rows.good.cots: Extra inputs are not permitted",
         ),
     ],
 )

@@ -7,6 +7,7 @@ import pytest
 from rosetta import catalog, entries, notebook, sections
 from rosetta.errors import RosettaError
 from rosetta.kinds import KINDS
+from tests.inside import Inside
 from tests.standin import StandIn, one_line
 
 KNOWN = catalog.load()
@@ -140,31 +141,23 @@ def test_refusal_is_one_line_and_the_site_says_the_same(cells, change, said):
     assert str(error.value) == told
 
 
-def test_refused_by_a_run_before_anything_starts_and_the_others_run(standin: StandIn):
-    standin.catalog("".join(map(standin.entry, ("good", "raises"))))
-    content = json.loads(standin.path("raises").read_text())
-    del content["cells"][-1]["metadata"]["tags"]
-    standin.path("raises").write_text(json.dumps(content))
-    done = standin.run()
-    said = "raises.ipynb: code cell 9 (device = "
+@pytest.mark.parametrize(
+    "number, begins", [(9, "device = "), (1, "EPOCHS")]
+)  # the last, and the one with the parameters
+def test_refused_by_a_run_before_anything_starts_and_the_others_run(inside: Inside, number, begins):
+    inside.catalog("".join(map(inside.entry, ("good", "raises"))))
+    content = json.loads(inside.path("raises").read_text())
+    del [cell for cell in content["cells"] if cell["cell_type"] == "code"][number - 1]["metadata"]["tags"]
+    inside.path("raises").write_text(json.dumps(content))
+    assert inside.call("list").returncode == 0
+    done = inside.run()
+    said = f"raises.ipynb: code cell {number} ({begins}"
     first, second, *_ = (line for line in done.stdout.splitlines() if line.startswith("["))
     assert done.returncode == 1 and first.startswith("[1/2] raises: failed") and second.startswith("[2/2] good: ")
     assert said in done.stdout.partition("\n[1/2]")[0], "in the plan"
-    record = standin.record("raises.failed")
+    record = inside.record("raises.failed")
     assert record["status"] == "failed" and said in record["error"] and record["metrics"]["wall_s"] is None
-    assert standin.record("good")["status"] == "ok"
-
-
-def test_notebook_without_its_parameters_is_refused_and_the_others_run(standin: StandIn):
-    standin.catalog("".join(map(standin.entry, ("good", "raises"))))
-    content = json.loads(standin.path("raises").read_text())
-    for cell in content["cells"]:
-        cell["metadata"]["tags"] = [tag for tag in cell["metadata"].get("tags", []) if tag != "parameters"]
-    standin.path("raises").write_text(json.dumps(content))
-    assert standin.call("list").returncode == 0
-    done = standin.run()
-    assert done.returncode == 1 and "raises: failed" in done.stdout
-    assert standin.record("good")["status"] == "ok"
+    assert inside.record("good")["status"] == "ok"
 
 
 def test_notebook_that_names_no_language_runs(standin: StandIn):
