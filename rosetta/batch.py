@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 
@@ -90,7 +91,8 @@ class Batch:
         on_gpu = any(slot.on_gpu for slot in executor.slots)
         self.order = order = asked.model_copy(update={"preset": asked.preset or ("full" if on_gpu else "quick")})
         rows = [row for row in self.catalog.select(order.rows) if order.named or on_gpu or not row.facts.gpu_only]
-        slot = {"threads": order.threads, "gpus": order.gpus_per_run if order.gpus_per_run > 1 else None}
+        slot = {} if order.threads is None else {"threads": order.threads}
+        slot |= {"gpus": order.gpus_per_run} if order.gpus_per_run > 1 else {}
         plans = plan.make(
             self.catalog,
             rows,
@@ -99,7 +101,7 @@ class Batch:
             gpu=on_gpu,
             synthetic=order.synthetic,
             seeds=order.seeds,
-            slot={name: value for name, value in slot.items() if value is not None},
+            slot=slot,
             timeout_s=order.timeout_s,
         )
         self.earlier = [record for _, record in records.read_all(self.results)]
@@ -143,11 +145,11 @@ class Batch:
                 missing.add(dataset)
         if not missing:
             return
-        runs = 0
-        for number, (planned, seconds) in enumerate(self.plans):
-            if planned.dataset in missing:
-                self.plans[number] = planned.model_copy(update={"synthetic": True}), seconds
-                runs += 1
+        runs = sum(planned.dataset in missing for planned, _ in self.plans)
+        self.plans = [
+            (planned.model_copy(update={"synthetic": True}) if planned.dataset in missing else planned, seconds)
+            for planned, seconds in self.plans
+        ]
         self.console.say(
             f"So {runs} run{'s' * (runs > 1)} compute{'s' * (runs == 1)} on generated data, marked SYNTHETIC wherever a figure appears. "
             f"run_all.py resume takes the real data once they are there; --data {REAL} stops here instead.",
@@ -203,7 +205,7 @@ class Batch:
         if self.order.preset != UNTIMED and not self.order.cluster and (busy := self.programs.now().disturb):
             self.console.say(f"this machine is busy: {busy}; times of runs beside them are marked", "yellow")
         try:
-            with self.journal.screen.live:
+            with self.journal.live:
                 done = list(self.executor.each(missing, self))
         finally:
             self.journal.close()
@@ -240,7 +242,12 @@ class Batch:
                 save(run, self.results)
             except (RosettaError, OSError) as error:
                 run.close()  # gives its room on a full disk to its record
-                self._save_record(record, error)
+                trouble = f"only its record could be kept: {error}"
+                try:
+                    save(run, self.results)
+                except (RosettaError, OSError) as again:
+                    trouble = f"{record.status}, but not kept: {again}"
+                self.troubles.append(f"{self.catalog.label(record)}: {trouble}")
             run.close()
             self.journal.end(number, record, self.catalog.task(record.task))
             if time.monotonic() >= self._table_due:
@@ -250,32 +257,20 @@ class Batch:
                 self._table_due = time.monotonic() + COST * (time.monotonic() - started)
         return record
 
-    def _save_record(self, record: Record, error: Exception) -> None:
-        record.notebook.executed = record.notebook.log = None
-        label = self.catalog.label(record)
-        try:
-            _write(record, self.results)
-            self.troubles.append(f"{label}: only its record could be kept: {error}")
-        except (RosettaError, OSError) as again:
-            self.troubles.append(f"{label}: {record.status}, but not kept: {again}")
-
 
 def save(run: Run, results: Path) -> None:
-    """Put a run's executed notebook, log and record where they belong, the record last."""
-    for source, suffix in ((run.executed, ".ipynb"), (run.log, ".log")):
+    """Put a run's executed notebook and log where they belong, then its record; an earlier run's that it does not replace go."""
+    kept = {".ipynb": None, ".log": None}  # their names
+    for source, suffix in zip((run.executed, run.log), kept):
         if source.is_file() and not source.is_symlink():  # which a notebook may have put there
             target = records.path(run.record, results, suffix)
             files.write_atomically(target, source.read_text(encoding="utf-8", errors="replace"))
-            setattr(run.record.notebook, "executed" if suffix == ".ipynb" else "log", target.name)
-    _write(run.record, results)
-
-
-def _write(record: Record, results: Path) -> None:
-    """Write the record; then delete a notebook or a log that it does not name: it is not whole, or of an earlier run."""
-    records.write(record, results)
-    for suffix, named in ((".ipynb", record.notebook.executed), (".log", record.notebook.log)):
-        if not named:
-            records.path(record, results, suffix).unlink(missing_ok=True)
+            kept[suffix] = target.name
+    run.record.notebook.executed, run.record.notebook.log = kept.values()
+    records.write(run.record, results)
+    for suffix, name in kept.items():
+        if not name:
+            records.path(run.record, results, suffix).unlink(missing_ok=True)
 
 
 @contextmanager
@@ -301,11 +296,13 @@ def _executor(order: Order) -> Iterator["Local"]:
     yield Local(slots, kernels.chosen(**order.kernels), console)
 
 
+@dataclass
 class Local:
     """This machine as the place of a batch's runs: one a slot at a time."""
 
-    def __init__(self, slots: list[Slot], chosen: Kernels, console: Console):
-        self.slots, self.kernels, self.console = slots, chosen, console
+    slots: list[Slot]
+    kernels: Kernels
+    console: Console
 
     def each(self, plans: Numbered, batch: Batch) -> Iterator[Record]:
         """Execute the plans, tell the batch of every step, and give it each run to keep; yields what it kept.

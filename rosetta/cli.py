@@ -17,7 +17,6 @@ from rosetta.streams import printable
 from rosetta.where import Where, constants, shown_folder
 
 RESUME = "finished runs are kept; run_all.py resume runs the rest"
-LAST = "last"  # the latest batch
 FOLDER = click.Path(path_type=Path)
 
 
@@ -88,19 +87,18 @@ WHERE = {
     ),
 }
 shown = option("--out", "Folder of the records; results, the committed ones, when not given.", "DIR", type=FOLDER)
-batch_name = click.argument("batch", required=False, default=LAST, metavar="[BATCH]")
+batch_name = click.argument("batch", required=False, default="last", metavar="[BATCH]")
 constant = option(
     "--set set_", "Any constant of the task, such as LR=0.1; may be repeated.", "NAME=VALUE", multiple=True
 )
-SIZES = {"epochs": "EPOCHS", "train_size": "N_TRAIN", "test_size": "N_TEST", "batch_size": "BATCHSIZE", "seed": "SEED"}
-train_size = count("--train-size", "Training examples, instead of the preset's.")
-test_size = count("--test-size", "Test examples, instead of the preset's.")
+train_size = count("--train-size N_TRAIN", "Training examples, instead of the preset's.")
+test_size = count("--test-size N_TEST", "Test examples, instead of the preset's.")
 
 
-def sizes(options: dict[str, Any]) -> dict[str, int]:
-    """The constants that were set by the options of ``SIZES``, which are taken out of a command's other options."""
-    values = {constant: options.pop(name) for name, constant in SIZES.items() if name in options}
-    return {constant: value for constant, value in values.items() if value is not None}
+def taken(options: dict[str, Any], set_: tuple[str, ...]) -> dict[str, Any]:
+    """The constants of the task that a command was given, by ``--set`` or by an option that is named after one; it loses those."""
+    values = {name: options.pop(name) for name in list(options) if name.isupper()}
+    return {name: value for name, value in values.items() if value is not None} | constants(set_)
 
 
 def where(names: str):
@@ -142,11 +140,11 @@ def app(version: bool) -> None:
 @option("--task tasks", "Rows of this task, not of the main one; may be repeated.", "TASK", multiple=True)
 @option("--all-tasks", "Rows of every task.", is_flag=True)
 @option("--preset", "smoke, quick, epoch or full; full on a GPU, quick without one.", "NAME")
-@count("--epochs", "Training epochs, instead of the preset's.")
+@count("--epochs EPOCHS", "Training epochs, instead of the preset's.")
 @train_size
 @test_size
-@count("--batch-size", "Examples a step, instead of the task's.")
-@count("--seed", "Instead of the task's: weights, order and dropout.", least=0)
+@count("--batch-size BATCHSIZE", "Examples a step, instead of the task's.")
+@count("--seed SEED", "Instead of the task's: weights, order and dropout.", least=0)
 @constant
 @count("--seeds", "Run every row so many times, each with another seed.", default=1)
 @option(
@@ -185,7 +183,7 @@ def run(names, tasks, all_tasks, set_, where, cluster, plan, rows, **asked) -> N
     asked |= {
         "rows": [row.full_name for row in catalog.load().to_run(names, tasks, all_tasks)],
         "named": bool(names),
-        "overrides": sizes(asked) | constants(set_),
+        "overrides": taken(asked, set_),
         "synthetic": where.synthetic,
         "data_dir": str(where.data_dir.absolute()) if where.data_dir else None,
         "python": list(where.python),
@@ -310,7 +308,7 @@ def crossload(where: Where, set_: tuple[str, ...], **asked) -> None:
     """
     from rosetta.verify import command
 
-    changed = sizes(asked) | constants(set_)
+    changed = taken(asked, set_)
     sys.exit(lock.alone("crossload", lambda: command.crossload(where, changed), where.results))
 
 

@@ -40,8 +40,8 @@ LOST = (
 )
 
 
-class Unfit(Exception):
-    """Why a worker takes no run, in a line."""
+class Unfit(RosettaError):
+    """Why a worker takes no run."""
 
 
 @dataclass(frozen=True)
@@ -270,8 +270,8 @@ class Cluster:
             self._note(lost)
             ended = not_run(run.plan, run.member.slot, self.kernels, "crashed", LOST)
         elif isinstance(outcome, BaseException):
-            reason = f"the worker could not run it: {explained(outcome)}"
-            ended = not_run(run.plan, run.member.slot, self.kernels, "failed", reason)
+            fault = "" if isinstance(outcome, RosettaError) else "the worker could not run it: "
+            ended = not_run(run.plan, run.member.slot, self.kernels, "failed", fault + explained(outcome))
         else:
             record, *outputs = outcome
             ended = Run(record, new_folder(batch.journal.folder))
@@ -301,7 +301,7 @@ def on_worker(name: str) -> Callable:
 
 def explained(error: BaseException) -> str:
     """In a line, what is the matter with a worker that answers with an exception."""
-    if isinstance(error, Unfit):
+    if isinstance(error, RosettaError):
         return str(error)
     if isinstance(error, ModuleNotFoundError):
         return (
@@ -387,12 +387,9 @@ def _run(
         if reason := slot.lost():
             raise Unfit(reason)
         watch(Progress("preparing"))
-        try:
-            chosen = kernels.chosen(**asked)
-            data.locate_all([plan])
-            ended = execute(plan, slot, chosen, watch, Path(folder))
-        except RosettaError as error:
-            ended = not_run(plan, slot, kernels.chosen(**asked, here=False), "failed", str(error))
+        chosen = kernels.chosen(**asked)
+        data.locate_all([plan])
+        ended = execute(plan, slot, chosen, watch, Path(folder))
         outputs = [file.read_bytes() if file.is_file() else None for file in (ended.executed, ended.log)]
         ended.close()
         return ended.record, *outputs

@@ -82,12 +82,6 @@ class Plan(BaseModel):
         item_ms = cost.gpu_item_ms if self.on_gpu else cost.item_ms
         return cost.start_s + self.kind.items(self.constants) * self.share * item_ms / 1000
 
-    def limited(self, estimate_s: float) -> "Plan":
-        """The plan with a time limit, since a run that hangs must not hold up a night's batch."""
-        if self.timeout_s is not None:
-            return self
-        return self.model_copy(update={"timeout_s": min(max(SHORTEST_LIMIT_S, LIMIT * estimate_s), LONGEST_LIMIT_S)})
-
     def key(self, environment: str, machine: str, read: Read = files.read) -> str:
         """The run's identity in an environment and on a machine."""
         return identity.run(self.row, self.decisive, environment, machine, read)
@@ -138,7 +132,7 @@ def make(
                     constants=constants | chosen,
                     share=task.share(constants | chosen),
                     expected=task.expected(row.name),
-                    flop=(flop := task.flop(constants | chosen)) and flop / (constants | chosen)[BATCH],
+                    flop=task.flop(constants | chosen | {BATCH: 1}),
                     dataset=task.data,
                     synthetic=synthetic,
                     test_each_epoch=test_each_epoch,
@@ -189,27 +183,29 @@ def soonest_first(
     is repeated with another seed; the tasks in their order; then the environment that has its first result soonest, and in it the
     fastest row. Rows that can only do less come last. installed_s: seconds until a plan's environment is there.
     """
-    seconds: dict[tuple[str, str], list[float]] = {}
+
+    def place(row: str, of: Plan | Record) -> tuple[str, str]:
+        """Row and column, whatever the data: only the record of a run says that its task made its own."""
+        return row, column(of.preset, of.changed, synthetic=False)
+
+    took: dict[tuple[str, str], list[float]] = {}
     for record in earlier:
         if record.status == "ok" and record.metrics.wall_s and not record.disturbed:
-            seconds.setdefault(_row_and_column(record.full_name, record), []).append(record.metrics.wall_s)
-    took = {row_and_column: median(several) for row_and_column, several in seconds.items()}
+            took.setdefault(place(record.full_name, record), []).append(record.metrics.wall_s)
     estimated, soonest = [], dict[tuple[str, str], float]()
     for plan in plans:
-        took_s = None if plan.refused else took.get(_row_and_column(plan.row.full_name, plan))
-        estimate = took_s or plan.estimate_s()
+        seconds = None if plan.refused else took.get(place(plan.row.full_name, plan))
+        estimate = median(seconds) if seconds else plan.estimate_s()
+        if plan.timeout_s is None:  # a run that hangs must not hold up a night's batch
+            limit_s = min(max(SHORTEST_LIMIT_S, LIMIT * estimate), LONGEST_LIMIT_S)
+            plan = plan.model_copy(update={"timeout_s": limit_s})
         estimated.append((plan, estimate))
         group = plan.row.task, plan.row.environment
         soonest[group] = min(soonest.get(group, inf), installed_s(plan) + estimate)
 
     def order(pair: tuple[Plan, float]) -> tuple:
-        row = pair[0].row
-        environment = soonest[row.task, row.environment], row.environment
-        return pair[0].repeat, tasks.index(row.task), pair[0].note is not None, *environment, pair[1]
+        plan, estimate = pair
+        environment = soonest[plan.row.task, plan.row.environment], plan.row.environment
+        return plan.repeat, tasks.index(plan.row.task), plan.note is not None, *environment, estimate
 
-    return [(plan.limited(estimate), estimate) for plan, estimate in sorted(estimated, key=order)]
-
-
-def _row_and_column(row: str, of: Plan | Record) -> tuple[str, str]:
-    """Whatever the data: only the record of a run says that its task made its own."""
-    return row, column(of.preset, of.changed, synthetic=False)
+    return sorted(estimated, key=order)

@@ -40,11 +40,8 @@ def shown_folder(out: Path | None) -> Path:
 
 def about(folder: Path) -> str:
     """What a user must know of a results folder, in brackets; nothing of one that the user named."""
-    return (
-        f" (git ignores {checkout.runs.name}/; --out {checkout.results.name} renews what is committed)"
-        if folder == checkout.runs
-        else ""
-    )
+    known = f" (git ignores {checkout.runs.name}/; --out {checkout.results.name} renews what is committed)"
+    return known if folder == checkout.runs else ""
 
 
 def assignments(option: str, texts: list[str] | tuple[str, ...], form: str = "NAME=VALUE") -> dict[str, str]:
