@@ -12,7 +12,7 @@ from functools import cache, partial
 from pathlib import Path
 
 from rosetta import catalog, data, files, journal, plan, records
-from rosetta.announcement import Timed, announced
+from rosetta.announcement import announced
 from rosetta.compare import compare, show_batch
 from rosetta.errors import RosettaError, SlotLost, Unavailable
 from rosetta.journal import STYLES, Journal, Line, Order
@@ -69,7 +69,7 @@ def resume(name: str, out: Path | None, fresh: bool) -> int:
         batch = Batch(order, out, executor)
         batch.bring_data()
         finished = {} if fresh else batch.finished(folder.name)
-        missing = [pair for number, pair in enumerate(batch.plans) if number not in finished]
+        missing = [planned for number, planned in enumerate(batch.plans) if number not in finished]
         if not missing:  # what a runner that was killed after the last record had still to do
             Journal(folder, batch.lines(finished), len(executor.slots), batch.console).close()
             pages.write(batch.catalog, batch.results)
@@ -117,17 +117,17 @@ class Batch:
 
     def _installed_s(self, planned: Plan) -> float:
         """Seconds until the environment of a run is there."""
-        chosen, slots = self.executor.kernels, self.executor.slots
+        chosen = self.executor.kernels
         with suppress(Unavailable):
             if chosen.interpreter(planned.row.environment) is None:
-                return chosen.environment(planned.row, slots[0].machine.gpus if slots else ()).install_s
+                return chosen.environment(planned.row, self.executor.slots[0].machine.gpus).install_s
         return 0.0
 
-    def announce(self, plans: Timed, whole: bool = False, rows: bool = False) -> None:
+    def announce(self, plans: list[Plan], whole: bool = False, rows: bool = False) -> None:
         """Tell what these plans will do. whole: nobody has chosen rows. rows: a line for each of them."""
         slots, downloads = self.executor.slots, []
         if not self.order.cluster:  # its workers have data of their own
-            downloads = [f"data: {portable(text)}" for text in data.to_download(planned for planned, _ in plans)]
+            downloads = [f"data: {portable(text)}" for text in data.to_download(plans)]
         lines = announced(self.catalog, plans, slots, self.executor.kernels, self.results, downloads, whole, rows)
         for line in lines:
             self.console.say(line)
@@ -135,7 +135,7 @@ class Batch:
     def bring_data(self) -> None:
         """Bring the data sets of all plans. Runs whose data set cannot be had compute on generated data instead."""
         missing = set()
-        for dataset in data.of(planned for planned, _ in self.plans) if not self.order.cluster else ():
+        for dataset in data.of(self.plans) if not self.order.cluster else ():
             try:
                 data.locate(dataset)
             except data.Unreachable as reason:
@@ -145,10 +145,10 @@ class Batch:
                 missing.add(dataset)
         if not missing:
             return
-        runs = sum(planned.dataset in missing for planned, _ in self.plans)
+        runs = sum(planned.dataset in missing for planned in self.plans)
         self.plans = [
-            (planned.model_copy(update={"synthetic": True}) if planned.dataset in missing else planned, seconds)
-            for planned, seconds in self.plans
+            planned.model_copy(update={"synthetic": True}) if planned.dataset in missing else planned
+            for planned in self.plans
         ]
         self.console.say(
             f"So {runs} run{'s' * (runs > 1)} compute{'s' * (runs == 1)} on generated data, marked SYNTHETIC wherever a figure appears. "
@@ -169,7 +169,7 @@ class Batch:
         machines = {slot.machine.name: slot.machine for slot in self.executor.slots}
         if self.order.cluster:  # today's workers may be others than those that a cluster had when the batch began
             machines = {record.machine.name: record.machine for record in succeeded.values()}
-        rows = {planned.row.full_name: planned.row for planned, _ in self.plans}
+        rows = {planned.row.full_name: planned.row for planned in self.plans}
         read = cache(files.read)
 
         @cache
@@ -177,7 +177,7 @@ class Batch:
             return self.executor.kernels.fingerprint(rows[row], machines[machine].gpus)
 
         finished = {}
-        for (number, (planned, _)), machine in itertools.product(enumerate(self.plans), machines):
+        for (number, planned), machine in itertools.product(enumerate(self.plans), machines):
             key = planned.key(fingerprint(planned.row.full_name, machine), machine, read)
             if record := succeeded.get((planned.row.full_name, planned.seed, key)):
                 finished[number] = record
@@ -185,11 +185,11 @@ class Batch:
 
     def lines(self, finished: dict[int, Record]) -> list[Line]:
         """A line of the journal for each plan."""
-        several, lines = len({planned.row.task for planned, _ in self.plans}) > 1, []
-        for number, (planned, seconds) in enumerate(self.plans):
+        several, lines = len({planned.row.task for planned in self.plans}) > 1, []
+        for number, planned in enumerate(self.plans):
             title = planned.row.full_name if several else planned.row.name
             seed = "" if planned.seed is None else f" seed {planned.seed}"
-            lines.append(Line(row=title + seed, estimate_s=round(seconds, 1)))
+            lines.append(Line(row=title + seed, estimate_s=round(planned.estimate_s(), 1)))
             if record := finished.get(number):
                 lines[-1].started = record.started
                 lines[-1].end(record, self.catalog.task(record.task), record.started, record.metrics.wall_s)
@@ -201,7 +201,7 @@ class Batch:
         folder: of the batch. finished: by the numbers of their plans.
         """
         self.journal = Journal(folder, self.lines(finished), len(self.executor.slots), self.console)
-        missing = [(number, planned) for number, (planned, _) in enumerate(self.plans) if number not in finished]
+        missing = [(number, planned) for number, planned in enumerate(self.plans) if number not in finished]
         if self.order.preset != UNTIMED and not self.order.cluster and (busy := self.programs.now().disturb):
             self.console.say(f"this machine is busy: {busy}; times of runs beside them are marked", "yellow")
         try:

@@ -14,7 +14,7 @@ from rosetta import lock, shell, streams
 from rosetta.errors import RosettaError, needs_extra, unknown
 from rosetta.paths import DATA, SYNTHETIC, checkout, portable
 from rosetta.streams import printable
-from rosetta.where import Where, constants, shown_folder
+from rosetta.where import Where, constants
 
 RESUME = "finished runs are kept; run_all.py resume runs the rest"
 FOLDER = click.Path(path_type=Path)
@@ -86,7 +86,13 @@ WHERE = {
         "Runs at a time, each with its share of the processors; one a GPU, or one a processor, when not given.",
     ),
 }
-shown = option("--out", "Folder of the records; results, the committed ones, when not given.", "DIR", type=FOLDER)
+shown = option(
+    "--out results",
+    "Folder of the records; results, the committed ones, when not given.",
+    "DIR",
+    type=FOLDER,
+    callback=lambda context, parameter, value: (value or checkout.results).absolute(),
+)
 batch_name = click.argument("batch", required=False, default="last", metavar="[BATCH]")
 constant = option(
     "--set set_", "Any constant of the task, such as LR=0.1; may be repeated.", "NAME=VALUE", multiple=True
@@ -387,7 +393,7 @@ def compare(before: str, after: str, factor: float | None) -> None:
 @app.command()
 @shown
 @option("--pictures draw", "Draw the pictures of the results anew, too.", is_flag=True)
-def report(out: Path | None, draw: bool) -> None:
+def report(results: Path, draw: bool) -> None:
     """Write the pages of a results folder anew.
 
     Of the committed folder also results.md and the tables in other pages.
@@ -398,8 +404,7 @@ def report(out: Path | None, draw: bool) -> None:
     from rosetta.report import pages
     from rosetta.verify import conformance
 
-    catalog, results = load(), shown_folder(out)
-    files, every = [], [record for _, record in records.read_all(results)]
+    catalog, files, every = load(), [], [record for _, record in records.read_all(results)]
     if draw:
         with needs_extra("report --pictures"):
             from rosetta.measure import pictures
@@ -429,15 +434,13 @@ def report(out: Path | None, draw: bool) -> None:
 @option("--branch", "GitHub's branch that the site is published from: notebooks of it open in Colab.", "NAME")
 @option("--address", "Where the site is published: pages name their own address, and a site map lists them.", "URL")
 @option("--check", "Follow every link and address of the pages; exit 1 where one leads nowhere.", is_flag=True)
-def site(
-    to: Path, out: Path | None, repository: str | None, branch: str | None, address: str | None, check: bool
-) -> None:
+def site(to: Path, results: Path, repository: str | None, branch: str | None, address: str | None, check: bool) -> None:
     """Write the site, static pages to read frameworks side by side."""
     with needs_extra("site"):
         from rosetta.site import addresses, build
     started = time.perf_counter()
     address = address and address.rstrip("/") + "/"
-    first = build.write(to.absolute(), shown_folder(out), repository, branch, address)
+    first = build.write(to.absolute(), results, repository, branch, address)
     print(f"{portable(str(first))}, in {time.perf_counter() - started:.1f} s")
     if check and (wrong := addresses.wrong(first.parent)):
         print("\n".join(wrong))

@@ -177,7 +177,7 @@ class Cluster:
                 del self._running[key]
                 if record := self._settle(run, outcome, batch):
                     yield record
-            ended.update(self._dispatch())
+            self._dispatch(ended)
             batch.journal.status.slots = max(len(self._members), 1)
             if self._waiting and not self._members and not alone:  # clusters may give workers when they can
                 waiting = f"no worker is left for {len(self._waiting)} runs: waiting for one"
@@ -230,9 +230,9 @@ class Cluster:
         for reason in self._greet(come) if come else ():
             self._note(reason)
 
-    def _dispatch(self) -> list:
-        """Give every idle worker a run; one that was lost goes to another host if it can. Returns the new futures."""
-        busy, futures = {run.member.address for run in self._running.values()}, []
+    def _dispatch(self, ended: Any) -> None:
+        """Give every idle worker a run; one that was lost goes to another host if it can. ended: is told of the new futures."""
+        busy = {run.member.address for run in self._running.values()}
         idle = [member for address, member in self._members.items() if address not in busy]
         while idle and self._waiting:
             run, key = self._waiting.popleft(), f"{self._topic}-{uuid.uuid4().hex}"
@@ -249,8 +249,7 @@ class Cluster:
                 resources={RUN: 1, GPU: 1} if self._gpu else {RUN: 1},
             )
             self._running[key] = run
-            futures.append(run.future)
-        return futures
+            ended.add(run.future)
 
     def _settle(self, run: RemoteRun, outcome: Any, batch: Any) -> Record | None:
         """Keep a run, or let it wait for another worker. outcome: what has come back, an exception, or LOST."""

@@ -47,6 +47,7 @@ class Plan(BaseModel):
     seed: int | None = None  # where it is not the task's own
     repeat: int = 0  # how many runs of the same row with other seeds come before it
     timeout_s: float | None = None
+    took_s: float | None = None  # what earlier runs took: the median
     refused: str | None = None  # why the notebook cannot be run: it breaks the contract, or does not take what is set
 
     @property
@@ -75,12 +76,18 @@ class Plan(BaseModel):
         return self.row.full_name if self.seed is None else f"{self.row.full_name} seed {self.seed}"
 
     def estimate_s(self) -> float:
-        """Seconds the run should take by the task's costs."""
-        if self.refused:
-            return 0.0
+        """Seconds the run should take: what earlier ones took, start and end included, else by the task's costs."""
+        if self.refused or self.took_s:
+            return self.took_s or 0.0
         cost = self.row.facts.cost
         item_ms = cost.gpu_item_ms if self.on_gpu else cost.item_ms
         return cost.start_s + self.kind.items(self.constants) * self.share * item_ms / 1000
+
+    def limited(self, estimate_s: float) -> "Plan":
+        """The plan with a time limit, since a run that hangs must not hold up a night's batch."""
+        if self.timeout_s is not None:
+            return self
+        return self.model_copy(update={"timeout_s": min(max(SHORTEST_LIMIT_S, LIMIT * estimate_s), LONGEST_LIMIT_S)})
 
     def key(self, environment: str, machine: str, read: Read = files.read) -> str:
         """The run's identity in an environment and on a machine."""
@@ -176,12 +183,12 @@ def checked(overrides: dict[str, Any], task: Task) -> dict[str, Any]:
 
 def soonest_first(
     plans: list[Plan], earlier: list[Record], installed_s: Callable[[Plan], float], tasks: Sequence[str]
-) -> list[tuple[Plan, float]]:
-    """The plans, each with its limit, and their estimates in seconds, in an order that shows results early.
+) -> list[Plan]:
+    """The plans, each with its limit and with what earlier runs took, in an order that shows results early.
 
-    An estimate is the median of what earlier runs took, start and end included, else by the task's costs. Every row once before any
-    is repeated with another seed; the tasks in their order; then the environment that has its first result soonest, and in it the
-    fastest row. Rows that can only do less come last. installed_s: seconds until a plan's environment is there.
+    Every row once before any is repeated with another seed; the tasks in their order; then the environment that has its first
+    result soonest, and in it the fastest row. Rows that can only do less come last. installed_s: seconds until a plan's
+    environment is there.
     """
 
     def place(row: str, of: Plan | Record) -> tuple[str, str]:
@@ -192,20 +199,16 @@ def soonest_first(
     for record in earlier:
         if record.status == "ok" and record.metrics.wall_s and not record.disturbed:
             took.setdefault(place(record.full_name, record), []).append(record.metrics.wall_s)
-    estimated, soonest = [], dict[tuple[str, str], float]()
+    known, soonest = [], dict[tuple[str, str], float]()
     for plan in plans:
-        seconds = None if plan.refused else took.get(place(plan.row.full_name, plan))
-        estimate = median(seconds) if seconds else plan.estimate_s()
-        if plan.timeout_s is None:  # a run that hangs must not hold up a night's batch
-            limit_s = min(max(SHORTEST_LIMIT_S, LIMIT * estimate), LONGEST_LIMIT_S)
-            plan = plan.model_copy(update={"timeout_s": limit_s})
-        estimated.append((plan, estimate))
+        if not plan.refused and (seconds := took.get(place(plan.row.full_name, plan))):
+            plan = plan.model_copy(update={"took_s": median(seconds)})
+        known.append(plan.limited(plan.estimate_s()))
         group = plan.row.task, plan.row.environment
-        soonest[group] = min(soonest.get(group, inf), installed_s(plan) + estimate)
+        soonest[group] = min(soonest.get(group, inf), installed_s(plan) + plan.estimate_s())
 
-    def order(pair: tuple[Plan, float]) -> tuple:
-        plan, estimate = pair
+    def order(plan: Plan) -> tuple:
         environment = soonest[plan.row.task, plan.row.environment], plan.row.environment
-        return plan.repeat, tasks.index(plan.row.task), plan.note is not None, *environment, estimate
+        return plan.repeat, tasks.index(plan.row.task), plan.note is not None, *environment, plan.estimate_s()
 
-    return sorted(estimated, key=order)
+    return sorted(known, key=order)

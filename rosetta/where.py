@@ -33,11 +33,6 @@ def results_folder(out: Path | None) -> Path:
     return (out or checkout.runs).absolute()
 
 
-def shown_folder(out: Path | None) -> Path:
-    """The folder whose records a command shows: the one that ``--out`` names, or the committed ``results``."""
-    return (out or checkout.results).absolute()
-
-
 def about(folder: Path) -> str:
     """What a user must know of a results folder, in brackets; nothing of one that the user named."""
     known = f" (git ignores {checkout.runs.name}/; --out {checkout.results.name} renews what is committed)"

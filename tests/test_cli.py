@@ -142,7 +142,7 @@ def test_plan_is_shown_and_nothing_is_done(inside, tmp_path):
 
 
 def lines(rows, preset: str) -> list[str]:
-    plans = [(planned, 1.0) for planned in plan.make(KNOWN, rows, preset, {}, gpu=False, synthetic=True)]
+    plans = plan.make(KNOWN, rows, preset, {}, gpu=False, synthetic=True)
     slots, downloads = devices.timed(gpus="none", threads=1), ["data: one", "data: two"]
     return list(announced(KNOWN, plans, slots, Kernels(), ROOT / "runs", downloads, whole=True))
 
