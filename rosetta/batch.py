@@ -29,7 +29,7 @@ from rosetta.run.others import OtherPrograms
 from rosetta.run.workers import Workers
 from rosetta.tasks import UNTIMED
 from rosetta.terminal import Console
-from rosetta.where import about, results_folder
+from rosetta.where import about
 
 REAL = "real"  # the word of --data
 COST = 20  # the table takes no more than that part of a batch's time: it is made from all records
@@ -37,15 +37,15 @@ COST = 20  # the table takes no more than that part of a batch's time: it is mad
 Numbered = list[tuple[int, Plan]]  # plans, each with its line of the journal
 
 
-def show_plan(order: Order, out: Path | None, rows: bool) -> int:
+def show_plan(order: Order, results: Path, rows: bool) -> int:
     """Announce what a batch would do, each row where ``rows`` asks for them; nothing is run, installed or downloaded."""
     with _executor(order) as executor:
-        batch = Batch(order, out, executor)
+        batch = Batch(order, results, executor)
         batch.announce(batch.plans, whole=not order.named, rows=rows)
     return 0
 
 
-def run(order: Order, out: Path | None) -> int:
+def run(order: Order, results: Path) -> int:
     """Run a new batch. Exit code 0 only if every row that was to run succeeded.
 
     A row that this machine cannot hold is skipped; that counts as a failure only if the row was asked for by name.
@@ -55,18 +55,18 @@ def run(order: Order, out: Path | None) -> int:
             "--gpus, --threads and --jobs share out this machine; with --cluster each worker takes one run at a time"
         )
     with _executor(order) as executor:
-        batch = Batch(order, out, executor)
+        batch = Batch(order, results, executor)
         batch.announce(batch.plans, whole=not order.named)
         batch.bring_data()
         return batch.execute(journal.new_folder(batch.results, batch.order), {})
 
 
-def resume(name: str, out: Path | None, fresh: bool) -> int:
+def resume(name: str, results: Path, fresh: bool) -> int:
     """Run what a batch still lacks; all of it anew if ``fresh``."""
-    folder = journal.find(results_folder(out), name)
+    folder = journal.find(results, name)
     order = files.load(Order, folder / "order.json")
     with _executor(order) as executor:
-        batch = Batch(order, out, executor)
+        batch = Batch(order, results, executor)
         batch.bring_data()
         finished = {} if fresh else batch.finished(folder.name)
         missing = [planned for number, planned in enumerate(batch.plans) if number not in finished]
@@ -83,11 +83,11 @@ def resume(name: str, out: Path | None, fresh: bool) -> int:
 class Batch:
     """The runs of an order, planned for where they are executed. ``plans`` are in the order in which they run."""
 
-    def __init__(self, asked: Order, out: Path | None, executor: "Local"):
+    def __init__(self, asked: Order, results: Path, executor: "Local"):
         self.console, self.executor = executor.console, executor
         self.programs = OtherPrograms()
         self.programs.sample()
-        self.catalog, self.results = catalog.load(), results_folder(out)
+        self.catalog, self.results = catalog.load(), results
         on_gpu = any(slot.on_gpu for slot in executor.slots)
         self.order = order = asked.model_copy(update={"preset": asked.preset or ("full" if on_gpu else "quick")})
         rows = [row for row in self.catalog.select(order.rows) if order.named or on_gpu or not row.facts.gpu_only]

@@ -207,8 +207,8 @@ def run(names, tasks, all_tasks, set_, where, cluster, plan, rows, **asked) -> N
         raise RosettaError("--rows goes with --plan")
     order = files.part(Order, asked, "the command line")
     if plan:
-        sys.exit(batch.show_plan(order, where.out, rows))
-    sys.exit(lock.alone("run", lambda: batch.run(order, where.out), where.results, RESUME))
+        sys.exit(batch.show_plan(order, where.results, rows))
+    sys.exit(lock.alone("run", lambda: batch.run(order, where.results), where.results, RESUME))
 
 
 @app.command()
@@ -219,7 +219,7 @@ def resume(batch: str, where: Where, fresh: bool) -> None:
     """Run what a batch still lacks, and what has changed since."""
     from rosetta.batch import resume
 
-    sys.exit(lock.alone("resume", lambda: resume(batch, where.out, fresh), where.results, RESUME))
+    sys.exit(lock.alone("resume", lambda: resume(batch, where.results, fresh), where.results, RESUME))
 
 
 @app.command()
@@ -232,7 +232,7 @@ def watch(batch: str, where: Where) -> None:
     """
     from rosetta import journal
 
-    sys.exit(journal.watch(batch, where.out))
+    sys.exit(journal.watch(batch, where.results))
 
 
 @app.command("list")
@@ -365,7 +365,7 @@ def floor(where: Where, size: int, repeats: int) -> None:
     """The arithmetic of a training step, and how fast this processor does as much in NumPy's matrix product."""
     from rosetta.measure import commands
 
-    sys.exit(lock.alone("floor", lambda: commands.floor(size, repeats, where.out), where.results))
+    sys.exit(lock.alone("floor", lambda: commands.floor(size, repeats, where.results), where.results))
 
 
 @app.command()

@@ -22,13 +22,13 @@ from rosetta import files, lock
 from rosetta.errors import RosettaError
 from rosetta.figures import clock
 from rosetta.files import Positive, Seconds, Strict
+from rosetta.paths import checkout
 from rosetta.records import Record
 from rosetta.run.environments import event
 from rosetta.run.execute import PREFIX, Progress
 from rosetta.run.processes import kill_tree, sockets
 from rosetta.tasks import Task
 from rosetta.terminal import Console
-from rosetta.where import results_folder
 
 FOLDER, LOCK = ".batches", "lock"
 SCHEMA = 2
@@ -149,9 +149,10 @@ class Journal:
     def __init__(self, folder: Path, lines: list[Line], slots: int, console: Console):
         clean(folder.parent.parent)
         started = datetime.now(UTC).replace(microsecond=0)
-        about = {"id": folder.name, "host": socket.gethostname(), "pid": os.getpid(), "started": started}
         self.folder, self.console = folder, console
-        self.status = status = Status(**about, slots=slots, lines=lines)
+        self.status = status = Status(
+            id=folder.name, host=socket.gethostname(), pid=os.getpid(), started=started, slots=slots, lines=lines
+        )
         self.live = (
             Live(get_renderable=lambda: table(status, console.height), console=console, refresh_per_second=2)
             if console.is_terminal
@@ -297,12 +298,12 @@ def table(status: Status, height: int) -> Table:
     return grid
 
 
-def watch(name: str, out: Path | None) -> int:
+def watch(name: str, results: Path) -> int:
     """Show a batch that another process runs until it ends, or once where there is no terminal.
 
     Exit code 1 if it ended without all its runs.
     """
-    folder, console = find(results_folder(out), name), Console()
+    folder, console = find(results, name), Console()
 
     def read() -> tuple[Status, bool]:
         """How far it is, and whether it goes on."""
@@ -330,6 +331,6 @@ def watch(name: str, out: Path | None) -> int:
     if not missing or goes_on:
         return 0
     reason = "was interrupted" if status.ended else "has lost its runner"
-    again = f"run_all.py resume {status.id}{f' --out {out}' if out else ''}"
+    again = f"run_all.py resume {status.id}{f' --out {results}' if results != checkout.runs else ''}"
     console.say(f"batch {status.id} {reason}, {missing} runs are missing; go on with: {again}", "red")
     return 1

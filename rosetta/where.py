@@ -25,12 +25,8 @@ class Where:
 
     @property
     def results(self) -> Path:
-        return results_folder(self.out)
-
-
-def results_folder(out: Path | None) -> Path:
-    """The folder into which a command writes: the one that ``--out`` names, or ``runs``."""
-    return (out or checkout.runs).absolute()
+        """The folder into which a command writes."""
+        return (self.out or checkout.runs).absolute()
 
 
 def about(folder: Path) -> str:
