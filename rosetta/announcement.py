@@ -17,12 +17,10 @@ from rosetta.run.kernels import Kernels
 FEW = 8  # rows that have a line each
 NO_BUILD = "for want of a build for this GPU (run_all.py doctor says why)"
 
-Timed = list[tuple[Plan, float]]  # plans with their estimates in seconds, in the order of the batch
-
 
 def announced(
     catalog: Catalog,
-    ordered: Timed,
+    ordered: list[Plan],
     slots: list[Slot],
     kernels: Kernels,
     results: Path,
@@ -34,81 +32,69 @@ def announced(
 
     to_download: lines about data sets. whole: nobody has chosen rows, so how to run less is told, too.
     """
-    environments = _environments(ordered, slots, kernels)
+    machines = {slot.machine.name: slot.machine.gpus for slot in slots}
+    usable: dict[
+        str, list[Environment]
+    ] = {}  # by row; none where it runs in an interpreter of the user's, or is skipped
     skipped: dict[str, list[Row]] = {}  # by the reason
-    for row, choices in environments:
-        obstacles = [_obstacle(choice) if choice else NO_BUILD for choice in choices]
-        if choices and all(obstacles):
-            for reason in dict.fromkeys(obstacles):
-                skipped.setdefault(reason, []).append(row)
-    left_out = {row.full_name for skipped_rows in skipped.values() for row in skipped_rows}
-    due = [(planned, seconds) for planned, seconds in ordered if planned.row.full_name not in left_out]
-    chosen = {choice.title: (row, choice) for row, choices in environments for choice in choices if choice}
-    missing = {
-        title: choice for title, (_, choice) in chosen.items() if not choice.is_ready() and not choice.obstacle()
-    }
+    for row in {planned.row.full_name: planned.row for planned in ordered}.values():
+        obstacles, usable[row.full_name] = {}, []
+        for gpus in machines.values() if kernels.interpreter(row.environment) is None else ():
+            try:
+                choice = kernels.environment(row, gpus)
+                obstacle = None if choice.is_ready() else choice.obstacle()
+            except Unavailable:
+                obstacle = NO_BUILD
+            if obstacle:
+                obstacles[obstacle] = None
+            else:
+                usable[row.full_name].append(choice)
+        for reason in obstacles if not usable[row.full_name] else ():
+            skipped.setdefault(reason, []).append(row)
+    left_out = {row.full_name for rows_of_a_reason in skipped.values() for row in rows_of_a_reason}
+    due = [planned for planned in ordered if planned.row.full_name not in left_out]
+    environments = {choice.title: choice for choices in usable.values() for choice in choices}
+    missing = [choice for choice in environments.values() if not choice.is_ready()]
 
     yield f"results: {portable(str(results / 'results.md'))}, from the first run's end on"
-    yield _sums(due, slots, list(missing.values()))
+    yield _sums(due, slots, missing)
     yield from _machines(slots)
     yield from to_download
-    each = rows or len({planned.row.full_name for planned, _ in due}) <= FEW
-    yield from _rows(due, catalog) if each else _tasks_and_environments(due, catalog, environments, missing)
+    each = rows or len({planned.row.full_name for planned in due}) <= FEW
+    yield from _rows(due, catalog) if each else _tasks_and_environments(due, catalog, usable)
     on_gpu = any(slot.on_gpu for slot in slots)
-    named = [planned.row for planned, _ in due] + [row for skipped_rows in skipped.values() for row in skipped_rows]
-    tasks = dict.fromkeys(row.task for row in named)
+    tasks = dict.fromkeys(planned.row.task for planned in ordered)
 
     def names(rows: Iterable[Row]) -> str:
         return ", ".join(dict.fromkeys(row.name if len(tasks) == 1 else row.full_name for row in rows))
 
     gpu_only = [row for task in tasks for row in catalog.rows(task) if row.facts.gpu_only]
+    asked = [planned.row for planned in due if planned.row.facts.gpu_only]
     if whole and gpu_only and not on_gpu:
         yield f"left out, for they gain nothing without a GPU (name them to run them): {names(gpu_only)}"
-    if not whole and not on_gpu:
-        asked = [planned.row for planned, _ in due if planned.row.facts.gpu_only]
+    elif not on_gpu:
         for reason in dict.fromkeys(row.facts.gpu_only for row in asked):
             yield f"on the CPU, where it gains nothing ({reason}): {names(row for row in asked if row.facts.gpu_only == reason)}"
-    if capped := [planned for planned, _ in due if planned.note]:
+    if capped := [planned for planned in due if planned.note]:
         yield f"at {capped[0].preset} only, for want of a GPU: {names(planned.row for planned in capped)}"
-    if refused := [planned.row for planned, _ in due if planned.refused]:
+    if refused := [planned.row for planned in due if planned.refused]:
         yield f"refused (--plan --rows says why): {names(refused)}"
-    builds = {title: choice.gpu_build.note for title, (_, choice) in sorted(chosen.items()) if choice.gpu_build}
-    if builds:
+    if builds := {title: choice.gpu_build.note for title, choice in sorted(environments.items()) if choice.gpu_build}:
         noted = ", ".join(f"{title}: {note}" if note else title for title, note in builds.items())
         yield f"builds for the GPU: {noted}"
     for reason, skipped_rows in skipped.items():
         yield f"skipped, {reason}: {names(skipped_rows)}"
     if whole:
-        plain_first = sorted((planned.row for planned, _ in due or ordered), key=lambda row: row.variant is not None)
+        plain_first = sorted((planned.row for planned in due or ordered), key=lambda row: row.variant is not None)
         some = list(dict.fromkeys(shlex.quote(row.name) for row in plain_first))[:2]
         less = f"To run less, name rows (run_all.py run {' '.join(some)}) or use --preset smoke."
         yield f"{less} --plan --rows lists all rows."
         yield "Ctrl-C stops: what is finished is kept, and run_all.py resume goes on."
 
 
-def _environments(ordered: Timed, slots: list[Slot], kernels: Kernels) -> list[tuple[Row, list[Environment | None]]]:
-    """The rows, each with its environment on each machine: None where there is no build; none at all with an interpreter of the
-    user's."""
-    machines, chosen = {slot.machine.name: slot.machine.gpus for slot in slots}, []
-    for row in {planned.row.full_name: planned.row for planned, _ in ordered}.values():
-        choices: list[Environment | None] = []
-        for gpus in machines.values() if kernels.interpreter(row.environment) is None else ():
-            try:
-                choices.append(kernels.environment(row, gpus))
-            except Unavailable:
-                choices.append(None)
-        chosen.append((row, choices))
-    return chosen
-
-
-def _obstacle(environment: Environment) -> str | None:
-    """Why an environment cannot be made here, unless it is there already."""
-    return None if environment.is_ready() else environment.obstacle()
-
-
-def _sums(due: Timed, slots: list[Slot], missing: list[Environment]) -> str:
+def _sums(due: list[Plan], slots: list[Slot], missing: list[Environment]) -> str:
     """Runs, time, and what is installed before."""
-    times = [seconds for _, seconds in due] or [0.0]
+    times = [planned.estimate_s() for planned in due] or [0.0]
     installed_s = sum(environment.install_s for environment in missing)
     total = max(max(times), sum(times) / len(slots)) + installed_s
     side = f", {len(slots)} at a time" if len(slots) > 1 else ""
@@ -135,10 +121,10 @@ def _machines(slots: list[Slot]) -> Iterator[str]:
         yield f"{machine.cpu}, {machine.cores} cores, {', '.join(titles)}; results as {machine.name}"
 
 
-def _rows(due: Timed, catalog: Catalog) -> Iterator[str]:
+def _rows(due: list[Plan], catalog: Catalog) -> Iterator[str]:
     """One line a row and column, with its estimate."""
-    repeats = Counter((planned.row.full_name, planned.column) for planned, _ in due)
-    for planned, seconds in due:
+    repeats = Counter((planned.row.full_name, planned.column) for planned in due)
+    for planned in due:
         seeds = repeats.pop((planned.row.full_name, planned.column), 0)
         if not seeds:  # another seed of a row that is named already
             continue
@@ -146,35 +132,28 @@ def _rows(due: Timed, catalog: Catalog) -> Iterator[str]:
         title = f"{label}, {seeds} seeds" if seeds > 1 else label
         each, note = " each" if seeds > 1 else "", f"  ({planned.note})" if planned.note else ""
         refused = f"refused: {planned.refused}" if planned.refused else None
-        yield f"  {title:<20} {planned.preset:<6} {refused or f'{_size(planned)}, about {clock(seconds)}{each}{note}'}"
+        yield f"  {title:<20} {planned.preset:<6} {refused or f'{_size(planned)}, about {clock(planned.estimate_s())}{each}{note}'}"
 
 
 def _size(planned: Plan) -> str:
     return planned.kind.size(planned.constants) + (", synthetic data" if planned.synthetic else "")
 
 
-def _tasks_and_environments(
-    due: Timed,
-    catalog: Catalog,
-    environments: list[tuple[Row, list[Environment | None]]],
-    missing: dict[str, Environment],
-) -> Iterator[str]:
+def _tasks_and_environments(due: list[Plan], catalog: Catalog, usable: dict[str, list[Environment]]) -> Iterator[str]:
     """One line a task, and one an environment in the order of the batch."""
 
-    def line(title: str, runs: Timed, what: str) -> str:
-        rows, seconds = {planned.row.full_name for planned, _ in runs}, sum(seconds for _, seconds in runs)
+    def line(title: str, runs: list[Plan], what: str) -> str:
+        rows, seconds = {planned.row.full_name for planned in runs}, sum(planned.estimate_s() for planned in runs)
         return f"  {title:<26} {len(rows):>4}  {clock(seconds):>9}  {what}".rstrip()
 
     yield f"  {'task':<26} {'rows':>4}  {'about':>9}  each"
-    for key in dict.fromkeys(planned.row.task for planned, _ in due):
-        runs = [(planned, seconds) for planned, seconds in due if planned.row.task == key]
-        usual, _ = Counter((planned.preset, _size(planned)) for planned, _ in runs).most_common(1)[0]
+    for key in dict.fromkeys(planned.row.task for planned in due):
+        runs = [planned for planned in due if planned.row.task == key]
+        usual, _ = Counter((planned.preset, _size(planned)) for planned in runs).most_common(1)[0]
         yield line(catalog.task(key).title, runs, ": ".join(usual))
     yield f"  {'environment':<26} {'rows':>4}  {'about':>9}  first"
-    for name in dict.fromkeys(planned.row.environment for planned, _ in due):
-        runs = [(planned, seconds) for planned, seconds in due if planned.row.environment == name]
-        titles = {
-            choice.title for row, choices in environments if row.environment == name for choice in choices if choice
-        }
-        sizes = [f"install {title}: {_sizes([one])}" for title, one in missing.items() if title in titles]
+    for name in dict.fromkeys(planned.row.environment for planned in due):
+        runs = [planned for planned in due if planned.row.environment == name]
+        choices = {choice.title: choice for planned in runs for choice in usable[planned.row.full_name]}.values()
+        sizes = [f"install {choice.title}: {_sizes([choice])}" for choice in choices if not choice.is_ready()]
         yield line(name, runs, "; ".join(sizes) or "ready")

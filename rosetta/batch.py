@@ -7,11 +7,12 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 
 from rosetta import catalog, data, files, journal, plan, records
-from rosetta.announcement import Timed, announced
+from rosetta.announcement import announced
 from rosetta.compare import compare, show_batch
 from rosetta.errors import RosettaError, SlotLost, Unavailable
 from rosetta.journal import STYLES, Journal, Line, Order
@@ -28,7 +29,7 @@ from rosetta.run.others import OtherPrograms
 from rosetta.run.workers import Workers
 from rosetta.tasks import UNTIMED
 from rosetta.terminal import Console
-from rosetta.where import about, results_folder
+from rosetta.where import about
 
 REAL = "real"  # the word of --data
 COST = 20  # the table takes no more than that part of a batch's time: it is made from all records
@@ -36,15 +37,15 @@ COST = 20  # the table takes no more than that part of a batch's time: it is mad
 Numbered = list[tuple[int, Plan]]  # plans, each with its line of the journal
 
 
-def show_plan(order: Order, out: Path | None, rows: bool) -> int:
+def show_plan(order: Order, results: Path, rows: bool) -> int:
     """Announce what a batch would do, each row where ``rows`` asks for them; nothing is run, installed or downloaded."""
     with _executor(order) as executor:
-        batch = Batch(order, out, executor)
+        batch = Batch(order, results, executor)
         batch.announce(batch.plans, whole=not order.named, rows=rows)
     return 0
 
 
-def run(order: Order, out: Path | None) -> int:
+def run(order: Order, results: Path) -> int:
     """Run a new batch. Exit code 0 only if every row that was to run succeeded.
 
     A row that this machine cannot hold is skipped; that counts as a failure only if the row was asked for by name.
@@ -54,21 +55,21 @@ def run(order: Order, out: Path | None) -> int:
             "--gpus, --threads and --jobs share out this machine; with --cluster each worker takes one run at a time"
         )
     with _executor(order) as executor:
-        batch = Batch(order, out, executor)
+        batch = Batch(order, results, executor)
         batch.announce(batch.plans, whole=not order.named)
         batch.bring_data()
         return batch.execute(journal.new_folder(batch.results, batch.order), {})
 
 
-def resume(name: str, out: Path | None, fresh: bool) -> int:
+def resume(name: str, results: Path, fresh: bool) -> int:
     """Run what a batch still lacks; all of it anew if ``fresh``."""
-    folder = journal.find(results_folder(out), name)
+    folder = journal.find(results, name)
     order = files.load(Order, folder / "order.json")
     with _executor(order) as executor:
-        batch = Batch(order, out, executor)
+        batch = Batch(order, results, executor)
         batch.bring_data()
         finished = {} if fresh else batch.finished(folder.name)
-        missing = [pair for number, pair in enumerate(batch.plans) if number not in finished]
+        missing = [planned for number, planned in enumerate(batch.plans) if number not in finished]
         if not missing:  # what a runner that was killed after the last record had still to do
             Journal(folder, batch.lines(finished), len(executor.slots), batch.console).close()
             pages.write(batch.catalog, batch.results)
@@ -82,15 +83,16 @@ def resume(name: str, out: Path | None, fresh: bool) -> int:
 class Batch:
     """The runs of an order, planned for where they are executed. ``plans`` are in the order in which they run."""
 
-    def __init__(self, asked: Order, out: Path | None, executor: "Local"):
+    def __init__(self, asked: Order, results: Path, executor: "Local"):
         self.console, self.executor = executor.console, executor
         self.programs = OtherPrograms()
         self.programs.sample()
-        self.catalog, self.results = catalog.load(), results_folder(out)
+        self.catalog, self.results = catalog.load(), results
         on_gpu = any(slot.on_gpu for slot in executor.slots)
         self.order = order = asked.model_copy(update={"preset": asked.preset or ("full" if on_gpu else "quick")})
         rows = [row for row in self.catalog.select(order.rows) if order.named or on_gpu or not row.facts.gpu_only]
-        slot = {"threads": order.threads, "gpus": order.gpus_per_run if order.gpus_per_run > 1 else None}
+        slot = {} if order.threads is None else {"threads": order.threads}
+        slot |= {"gpus": order.gpus_per_run} if order.gpus_per_run > 1 else {}
         plans = plan.make(
             self.catalog,
             rows,
@@ -99,7 +101,7 @@ class Batch:
             gpu=on_gpu,
             synthetic=order.synthetic,
             seeds=order.seeds,
-            slot={name: value for name, value in slot.items() if value is not None},
+            slot=slot,
             timeout_s=order.timeout_s,
         )
         self.earlier = [record for _, record in records.read_all(self.results)]
@@ -115,17 +117,17 @@ class Batch:
 
     def _installed_s(self, planned: Plan) -> float:
         """Seconds until the environment of a run is there."""
-        chosen, slots = self.executor.kernels, self.executor.slots
+        chosen = self.executor.kernels
         with suppress(Unavailable):
             if chosen.interpreter(planned.row.environment) is None:
-                return chosen.environment(planned.row, slots[0].machine.gpus if slots else ()).install_s
+                return chosen.environment(planned.row, self.executor.slots[0].machine.gpus).install_s
         return 0.0
 
-    def announce(self, plans: Timed, whole: bool = False, rows: bool = False) -> None:
+    def announce(self, plans: list[Plan], whole: bool = False, rows: bool = False) -> None:
         """Tell what these plans will do. whole: nobody has chosen rows. rows: a line for each of them."""
         slots, downloads = self.executor.slots, []
         if not self.order.cluster:  # its workers have data of their own
-            downloads = [f"data: {portable(text)}" for text in data.to_download(planned for planned, _ in plans)]
+            downloads = [f"data: {portable(text)}" for text in data.to_download(plans)]
         lines = announced(self.catalog, plans, slots, self.executor.kernels, self.results, downloads, whole, rows)
         for line in lines:
             self.console.say(line)
@@ -133,7 +135,7 @@ class Batch:
     def bring_data(self) -> None:
         """Bring the data sets of all plans. Runs whose data set cannot be had compute on generated data instead."""
         missing = set()
-        for dataset in data.of(planned for planned, _ in self.plans) if not self.order.cluster else ():
+        for dataset in data.of(self.plans) if not self.order.cluster else ():
             try:
                 data.locate(dataset)
             except data.Unreachable as reason:
@@ -143,11 +145,11 @@ class Batch:
                 missing.add(dataset)
         if not missing:
             return
-        runs = 0
-        for number, (planned, seconds) in enumerate(self.plans):
-            if planned.dataset in missing:
-                self.plans[number] = planned.model_copy(update={"synthetic": True}), seconds
-                runs += 1
+        runs = sum(planned.dataset in missing for planned in self.plans)
+        self.plans = [
+            planned.model_copy(update={"synthetic": True}) if planned.dataset in missing else planned
+            for planned in self.plans
+        ]
         self.console.say(
             f"So {runs} run{'s' * (runs > 1)} compute{'s' * (runs == 1)} on generated data, marked SYNTHETIC wherever a figure appears. "
             f"run_all.py resume takes the real data once they are there; --data {REAL} stops here instead.",
@@ -167,7 +169,7 @@ class Batch:
         machines = {slot.machine.name: slot.machine for slot in self.executor.slots}
         if self.order.cluster:  # today's workers may be others than those that a cluster had when the batch began
             machines = {record.machine.name: record.machine for record in succeeded.values()}
-        rows = {planned.row.full_name: planned.row for planned, _ in self.plans}
+        rows = {planned.row.full_name: planned.row for planned in self.plans}
         read = cache(files.read)
 
         @cache
@@ -175,7 +177,7 @@ class Batch:
             return self.executor.kernels.fingerprint(rows[row], machines[machine].gpus)
 
         finished = {}
-        for (number, (planned, _)), machine in itertools.product(enumerate(self.plans), machines):
+        for (number, planned), machine in itertools.product(enumerate(self.plans), machines):
             key = planned.key(fingerprint(planned.row.full_name, machine), machine, read)
             if record := succeeded.get((planned.row.full_name, planned.seed, key)):
                 finished[number] = record
@@ -183,11 +185,11 @@ class Batch:
 
     def lines(self, finished: dict[int, Record]) -> list[Line]:
         """A line of the journal for each plan."""
-        several, lines = len({planned.row.task for planned, _ in self.plans}) > 1, []
-        for number, (planned, seconds) in enumerate(self.plans):
+        several, lines = len({planned.row.task for planned in self.plans}) > 1, []
+        for number, planned in enumerate(self.plans):
             title = planned.row.full_name if several else planned.row.name
             seed = "" if planned.seed is None else f" seed {planned.seed}"
-            lines.append(Line(row=title + seed, estimate_s=round(seconds, 1)))
+            lines.append(Line(row=title + seed, estimate_s=round(planned.estimate_s(), 1)))
             if record := finished.get(number):
                 lines[-1].started = record.started
                 lines[-1].end(record, self.catalog.task(record.task), record.started, record.metrics.wall_s)
@@ -199,11 +201,11 @@ class Batch:
         folder: of the batch. finished: by the numbers of their plans.
         """
         self.journal = Journal(folder, self.lines(finished), len(self.executor.slots), self.console)
-        missing = [(number, planned) for number, (planned, _) in enumerate(self.plans) if number not in finished]
+        missing = [(number, planned) for number, planned in enumerate(self.plans) if number not in finished]
         if self.order.preset != UNTIMED and not self.order.cluster and (busy := self.programs.now().disturb):
             self.console.say(f"this machine is busy: {busy}; times of runs beside them are marked", "yellow")
         try:
-            with self.journal.screen.live:
+            with self.journal.live:
                 done = list(self.executor.each(missing, self))
         finally:
             self.journal.close()
@@ -240,7 +242,12 @@ class Batch:
                 save(run, self.results)
             except (RosettaError, OSError) as error:
                 run.close()  # gives its room on a full disk to its record
-                self._save_record(record, error)
+                trouble = f"only its record could be kept: {error}"
+                try:
+                    save(run, self.results)
+                except (RosettaError, OSError) as again:
+                    trouble = f"{record.status}, but not kept: {again}"
+                self.troubles.append(f"{self.catalog.label(record)}: {trouble}")
             run.close()
             self.journal.end(number, record, self.catalog.task(record.task))
             if time.monotonic() >= self._table_due:
@@ -250,32 +257,20 @@ class Batch:
                 self._table_due = time.monotonic() + COST * (time.monotonic() - started)
         return record
 
-    def _save_record(self, record: Record, error: Exception) -> None:
-        record.notebook.executed = record.notebook.log = None
-        label = self.catalog.label(record)
-        try:
-            _write(record, self.results)
-            self.troubles.append(f"{label}: only its record could be kept: {error}")
-        except (RosettaError, OSError) as again:
-            self.troubles.append(f"{label}: {record.status}, but not kept: {again}")
-
 
 def save(run: Run, results: Path) -> None:
-    """Put a run's executed notebook, log and record where they belong, the record last."""
-    for source, suffix in ((run.executed, ".ipynb"), (run.log, ".log")):
+    """Put a run's executed notebook and log where they belong, then its record; an earlier run's that it does not replace go."""
+    kept = {".ipynb": None, ".log": None}  # their names
+    for source, suffix in zip((run.executed, run.log), kept):
         if source.is_file() and not source.is_symlink():  # which a notebook may have put there
             target = records.path(run.record, results, suffix)
             files.write_atomically(target, source.read_text(encoding="utf-8", errors="replace"))
-            setattr(run.record.notebook, "executed" if suffix == ".ipynb" else "log", target.name)
-    _write(run.record, results)
-
-
-def _write(record: Record, results: Path) -> None:
-    """Write the record; then delete a notebook or a log that it does not name: it is not whole, or of an earlier run."""
-    records.write(record, results)
-    for suffix, named in ((".ipynb", record.notebook.executed), (".log", record.notebook.log)):
-        if not named:
-            records.path(record, results, suffix).unlink(missing_ok=True)
+            kept[suffix] = target.name
+    run.record.notebook.executed, run.record.notebook.log = kept.values()
+    records.write(run.record, results)
+    for suffix, name in kept.items():
+        if not name:
+            records.path(run.record, results, suffix).unlink(missing_ok=True)
 
 
 @contextmanager
@@ -301,11 +296,13 @@ def _executor(order: Order) -> Iterator["Local"]:
     yield Local(slots, kernels.chosen(**order.kernels), console)
 
 
+@dataclass
 class Local:
     """This machine as the place of a batch's runs: one a slot at a time."""
 
-    def __init__(self, slots: list[Slot], chosen: Kernels, console: Console):
-        self.slots, self.kernels, self.console = slots, chosen, console
+    slots: list[Slot]
+    kernels: Kernels
+    console: Console
 
     def each(self, plans: Numbered, batch: Batch) -> Iterator[Record]:
         """Execute the plans, tell the batch of every step, and give it each run to keep; yields what it kept.

@@ -14,10 +14,9 @@ from rosetta import lock, shell, streams
 from rosetta.errors import RosettaError, needs_extra, unknown
 from rosetta.paths import DATA, SYNTHETIC, checkout, portable
 from rosetta.streams import printable
-from rosetta.where import Where, constants, shown_folder
+from rosetta.where import Where, constants
 
 RESUME = "finished runs are kept; run_all.py resume runs the rest"
-LAST = "last"  # the latest batch
 FOLDER = click.Path(path_type=Path)
 
 
@@ -87,20 +86,25 @@ WHERE = {
         "Runs at a time, each with its share of the processors; one a GPU, or one a processor, when not given.",
     ),
 }
-shown = option("--out", "Folder of the records; results, the committed ones, when not given.", "DIR", type=FOLDER)
-batch_name = click.argument("batch", required=False, default=LAST, metavar="[BATCH]")
+shown = option(
+    "--out results",
+    "Folder of the records; results, the committed ones, when not given.",
+    "DIR",
+    type=FOLDER,
+    callback=lambda context, parameter, value: (value or checkout.results).absolute(),
+)
+batch_name = click.argument("batch", required=False, default="last", metavar="[BATCH]")
 constant = option(
     "--set set_", "Any constant of the task, such as LR=0.1; may be repeated.", "NAME=VALUE", multiple=True
 )
-SIZES = {"epochs": "EPOCHS", "train_size": "N_TRAIN", "test_size": "N_TEST", "batch_size": "BATCHSIZE", "seed": "SEED"}
-train_size = count("--train-size", "Training examples, instead of the preset's.")
-test_size = count("--test-size", "Test examples, instead of the preset's.")
+train_size = count("--train-size N_TRAIN", "Training examples, instead of the preset's.")
+test_size = count("--test-size N_TEST", "Test examples, instead of the preset's.")
 
 
-def sizes(options: dict[str, Any]) -> dict[str, int]:
-    """The constants that were set by the options of ``SIZES``, which are taken out of a command's other options."""
-    values = {constant: options.pop(name) for name, constant in SIZES.items() if name in options}
-    return {constant: value for constant, value in values.items() if value is not None}
+def taken(options: dict[str, Any], set_: tuple[str, ...]) -> dict[str, Any]:
+    """The constants of the task that a command was given, by ``--set`` or by an option that is named after one; it loses those."""
+    values = {name: options.pop(name) for name in list(options) if name.isupper()}
+    return {name: value for name, value in values.items() if value is not None} | constants(set_)
 
 
 def where(names: str):
@@ -142,11 +146,11 @@ def app(version: bool) -> None:
 @option("--task tasks", "Rows of this task, not of the main one; may be repeated.", "TASK", multiple=True)
 @option("--all-tasks", "Rows of every task.", is_flag=True)
 @option("--preset", "smoke, quick, epoch or full; full on a GPU, quick without one.", "NAME")
-@count("--epochs", "Training epochs, instead of the preset's.")
+@count("--epochs EPOCHS", "Training epochs, instead of the preset's.")
 @train_size
 @test_size
-@count("--batch-size", "Examples a step, instead of the task's.")
-@count("--seed", "Instead of the task's: weights, order and dropout.", least=0)
+@count("--batch-size BATCHSIZE", "Examples a step, instead of the task's.")
+@count("--seed SEED", "Instead of the task's: weights, order and dropout.", least=0)
 @constant
 @count("--seeds", "Run every row so many times, each with another seed.", default=1)
 @option(
@@ -185,7 +189,7 @@ def run(names, tasks, all_tasks, set_, where, cluster, plan, rows, **asked) -> N
     asked |= {
         "rows": [row.full_name for row in catalog.load().to_run(names, tasks, all_tasks)],
         "named": bool(names),
-        "overrides": sizes(asked) | constants(set_),
+        "overrides": taken(asked, set_),
         "synthetic": where.synthetic,
         "data_dir": str(where.data_dir.absolute()) if where.data_dir else None,
         "python": list(where.python),
@@ -203,8 +207,8 @@ def run(names, tasks, all_tasks, set_, where, cluster, plan, rows, **asked) -> N
         raise RosettaError("--rows goes with --plan")
     order = files.part(Order, asked, "the command line")
     if plan:
-        sys.exit(batch.show_plan(order, where.out, rows))
-    sys.exit(lock.alone("run", lambda: batch.run(order, where.out), where.results, RESUME))
+        sys.exit(batch.show_plan(order, where.results, rows))
+    sys.exit(lock.alone("run", lambda: batch.run(order, where.results), where.results, RESUME))
 
 
 @app.command()
@@ -215,7 +219,7 @@ def resume(batch: str, where: Where, fresh: bool) -> None:
     """Run what a batch still lacks, and what has changed since."""
     from rosetta.batch import resume
 
-    sys.exit(lock.alone("resume", lambda: resume(batch, where.out, fresh), where.results, RESUME))
+    sys.exit(lock.alone("resume", lambda: resume(batch, where.results, fresh), where.results, RESUME))
 
 
 @app.command()
@@ -228,7 +232,7 @@ def watch(batch: str, where: Where) -> None:
     """
     from rosetta import journal
 
-    sys.exit(journal.watch(batch, where.out))
+    sys.exit(journal.watch(batch, where.results))
 
 
 @app.command("list")
@@ -310,7 +314,7 @@ def crossload(where: Where, set_: tuple[str, ...], **asked) -> None:
     """
     from rosetta.verify import command
 
-    changed = sizes(asked) | constants(set_)
+    changed = taken(asked, set_)
     sys.exit(lock.alone("crossload", lambda: command.crossload(where, changed), where.results))
 
 
@@ -361,7 +365,7 @@ def floor(where: Where, size: int, repeats: int) -> None:
     """The arithmetic of a training step, and how fast this processor does as much in NumPy's matrix product."""
     from rosetta.measure import commands
 
-    sys.exit(lock.alone("floor", lambda: commands.floor(size, repeats, where.out), where.results))
+    sys.exit(lock.alone("floor", lambda: commands.floor(size, repeats, where.results), where.results))
 
 
 @app.command()
@@ -389,7 +393,7 @@ def compare(before: str, after: str, factor: float | None) -> None:
 @app.command()
 @shown
 @option("--pictures draw", "Draw the pictures of the results anew, too.", is_flag=True)
-def report(out: Path | None, draw: bool) -> None:
+def report(results: Path, draw: bool) -> None:
     """Write the pages of a results folder anew.
 
     Of the committed folder also results.md and the tables in other pages.
@@ -400,8 +404,7 @@ def report(out: Path | None, draw: bool) -> None:
     from rosetta.report import pages
     from rosetta.verify import conformance
 
-    catalog, results = load(), shown_folder(out)
-    files, every = [], [record for _, record in records.read_all(results)]
+    catalog, files, every = load(), [], [record for _, record in records.read_all(results)]
     if draw:
         with needs_extra("report --pictures"):
             from rosetta.measure import pictures
@@ -431,15 +434,13 @@ def report(out: Path | None, draw: bool) -> None:
 @option("--branch", "GitHub's branch that the site is published from: notebooks of it open in Colab.", "NAME")
 @option("--address", "Where the site is published: pages name their own address, and a site map lists them.", "URL")
 @option("--check", "Follow every link and address of the pages; exit 1 where one leads nowhere.", is_flag=True)
-def site(
-    to: Path, out: Path | None, repository: str | None, branch: str | None, address: str | None, check: bool
-) -> None:
+def site(to: Path, results: Path, repository: str | None, branch: str | None, address: str | None, check: bool) -> None:
     """Write the site, static pages to read frameworks side by side."""
     with needs_extra("site"):
         from rosetta.site import addresses, build
     started = time.perf_counter()
     address = address and address.rstrip("/") + "/"
-    first = build.write(to.absolute(), shown_folder(out), repository, branch, address)
+    first = build.write(to.absolute(), results, repository, branch, address)
     print(f"{portable(str(first))}, in {time.perf_counter() - started:.1f} s")
     if check and (wrong := addresses.wrong(first.parent)):
         print("\n".join(wrong))

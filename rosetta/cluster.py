@@ -40,8 +40,8 @@ LOST = (
 )
 
 
-class Unfit(Exception):
-    """Why a worker takes no run, in a line."""
+class Unfit(RosettaError):
+    """Why a worker takes no run."""
 
 
 @dataclass(frozen=True)
@@ -177,7 +177,7 @@ class Cluster:
                 del self._running[key]
                 if record := self._settle(run, outcome, batch):
                     yield record
-            ended.update(self._dispatch())
+            self._dispatch(ended)
             batch.journal.status.slots = max(len(self._members), 1)
             if self._waiting and not self._members and not alone:  # clusters may give workers when they can
                 waiting = f"no worker is left for {len(self._waiting)} runs: waiting for one"
@@ -230,9 +230,9 @@ class Cluster:
         for reason in self._greet(come) if come else ():
             self._note(reason)
 
-    def _dispatch(self) -> list:
-        """Give every idle worker a run; one that was lost goes to another host if it can. Returns the new futures."""
-        busy, futures = {run.member.address for run in self._running.values()}, []
+    def _dispatch(self, ended: Any) -> None:
+        """Give every idle worker a run; one that was lost goes to another host if it can. ended: is told of the new futures."""
+        busy = {run.member.address for run in self._running.values()}
         idle = [member for address, member in self._members.items() if address not in busy]
         while idle and self._waiting:
             run, key = self._waiting.popleft(), f"{self._topic}-{uuid.uuid4().hex}"
@@ -249,8 +249,7 @@ class Cluster:
                 resources={RUN: 1, GPU: 1} if self._gpu else {RUN: 1},
             )
             self._running[key] = run
-            futures.append(run.future)
-        return futures
+            ended.add(run.future)
 
     def _settle(self, run: RemoteRun, outcome: Any, batch: Any) -> Record | None:
         """Keep a run, or let it wait for another worker. outcome: what has come back, an exception, or LOST."""
@@ -270,8 +269,8 @@ class Cluster:
             self._note(lost)
             ended = not_run(run.plan, run.member.slot, self.kernels, "crashed", LOST)
         elif isinstance(outcome, BaseException):
-            reason = f"the worker could not run it: {explained(outcome)}"
-            ended = not_run(run.plan, run.member.slot, self.kernels, "failed", reason)
+            fault = "" if isinstance(outcome, RosettaError) else "the worker could not run it: "
+            ended = not_run(run.plan, run.member.slot, self.kernels, "failed", fault + explained(outcome))
         else:
             record, *outputs = outcome
             ended = Run(record, new_folder(batch.journal.folder))
@@ -301,7 +300,7 @@ def on_worker(name: str) -> Callable:
 
 def explained(error: BaseException) -> str:
     """In a line, what is the matter with a worker that answers with an exception."""
-    if isinstance(error, Unfit):
+    if isinstance(error, RosettaError):
         return str(error)
     if isinstance(error, ModuleNotFoundError):
         return (
@@ -387,12 +386,9 @@ def _run(
         if reason := slot.lost():
             raise Unfit(reason)
         watch(Progress("preparing"))
-        try:
-            chosen = kernels.chosen(**asked)
-            data.locate_all([plan])
-            ended = execute(plan, slot, chosen, watch, Path(folder))
-        except RosettaError as error:
-            ended = not_run(plan, slot, kernels.chosen(**asked, here=False), "failed", str(error))
+        chosen = kernels.chosen(**asked)
+        data.locate_all([plan])
+        ended = execute(plan, slot, chosen, watch, Path(folder))
         outputs = [file.read_bytes() if file.is_file() else None for file in (ended.executed, ended.log)]
         ended.close()
         return ended.record, *outputs

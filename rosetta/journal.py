@@ -22,13 +22,13 @@ from rosetta import files, lock
 from rosetta.errors import RosettaError
 from rosetta.figures import clock
 from rosetta.files import Positive, Seconds, Strict
+from rosetta.paths import checkout
 from rosetta.records import Record
 from rosetta.run.environments import event
 from rosetta.run.execute import PREFIX, Progress
 from rosetta.run.processes import kill_tree, sockets
 from rosetta.tasks import Task
 from rosetta.terminal import Console
-from rosetta.where import results_folder
 
 FOLDER, LOCK = ".batches", "lock"
 SCHEMA = 2
@@ -141,16 +141,24 @@ class Status(Strict):
 class Journal:
     """Keeps the status of a batch on disk and on the screen. Its methods may be called by several threads.
 
-    It holds the batch's lock, by which others see that its runner lives, until it is closed or the process ends. What runners that
-    were killed have left in the results folder is removed first.
+    A terminal shows its table while the context ``live`` lasts; where there is none, plain lines tell what happens. It holds the
+    batch's lock, by which others see that its runner lives, until it is closed or the process ends. What runners that were killed
+    have left in the results folder is removed first.
     """
 
     def __init__(self, folder: Path, lines: list[Line], slots: int, console: Console):
         clean(folder.parent.parent)
         started = datetime.now(UTC).replace(microsecond=0)
-        about = {"id": folder.name, "host": socket.gethostname(), "pid": os.getpid(), "started": started}
-        self.folder, self.status = folder, Status(**about, slots=slots, lines=lines)
-        self.screen = Screen(self.status, console)
+        self.folder, self.console = folder, console
+        self.status = status = Status(
+            id=folder.name, host=socket.gethostname(), pid=os.getpid(), started=started, slots=slots, lines=lines
+        )
+        self.live = (
+            Live(get_renderable=lambda: table(status, console.height), console=console, refresh_per_second=2)
+            if console.is_terminal
+            else nullcontext()
+        )
+        self._said: dict[int, tuple[str, float]] = {}  # the last plain line of each run, and when it was
         try:
             self._alive = lock.take(folder / LOCK, wait_s=RENEW_S)  # who watches may be looking at it just now
         except OSError as error:
@@ -165,17 +173,27 @@ class Journal:
         self._change(number, started=datetime.now(UTC), ready=None, where=where, part="", note="")
 
     def progress(self, number: int, progress: Progress) -> None:
-        part = f"{progress.what} {progress.done}/{progress.of}" if progress.of else ""
-        if progress.state != "preparing" and self.status.lines[number].ready is None:
+        """Of plain lines there are few: that something is installed, that the run starts, and once a minute how far it is."""
+        line = self.status.lines[number]
+        if progress.state != "preparing" and line.ready is None:
             self._change(number, ready=datetime.now(UTC))
+        part = f"{progress.what} {progress.done}/{progress.of}" if progress.of else ""
         self._change(number, state=progress.state, note=progress.note, part=part)
-        self.screen.progress(number)
+        said, when = self._said.get(number, ("", 0.0))
+        what = event(line.note) if line.state == "preparing" and line.note else line.state
+        if what == "preparing" or what == "running" and time.monotonic() - when < EVERY_S:
+            self._said[number] = what, when  # so that a second attempt is announced, too
+        elif what == "running":
+            self._say(number, f"{line.part}  {line.note}")
+        elif what != said:
+            self._say(number, what)
 
     def end(self, number: int, record: Record, task: Task) -> None:
         line = self.status.lines[number]
         line.end(record, task, datetime.now(UTC), line.elapsed_s)
         self._changed.set()
-        self.screen.end(number)
+        disturbed = f"; its times are no figures: {line.disturbed}" if line.disturbed else ""
+        self._say(number, f"{line.state}  {line.error or line.result}{disturbed}")
 
     def wait(self, number: int) -> None:
         """The run has lost its place and waits for another."""
@@ -194,6 +212,16 @@ class Journal:
         for name, value in fields.items():
             setattr(self.status.lines[number], name, value)
         self._changed.set()
+
+    def _say(self, number: int, what: str) -> None:
+        """Print one plain line, where there is no live table."""
+        if self.console.is_terminal:
+            return
+        self._said[number] = what, time.monotonic()
+        line, several = self.status.lines[number], self.status.slots > 1
+        where = f" on {line.where}" if several and line.where else ""
+        place = f"[{number + 1}/{len(self.status.lines)}] {line.row}{where}"
+        self.console.say(f"{place}: {what}  ({clock(line.elapsed_s or 0)})")
 
     def _keep_writing(self) -> None:
         while not self._closed.wait(RENEW_S):
@@ -239,49 +267,6 @@ def find(results: Path, name: str) -> Path:
     return results / FOLDER / (batches[-1] if name == "last" else name)
 
 
-class Screen:
-    """Shows a batch from its status, in a terminal while the context ``live`` lasts.
-
-    ``progress`` and ``end`` take the number of the line that changed.
-    """
-
-    def __init__(self, status: Status, console: Console):
-        self.status, self.console = status, console
-        self._said: dict[int, tuple[str, float]] = {}  # the last plain line of each run, and when it was
-        self.live = (
-            Live(get_renderable=lambda: table(self.status, console.height), console=console, refresh_per_second=2)
-            if console.is_terminal
-            else nullcontext()
-        )
-
-    def progress(self, number: int) -> None:
-        """In plain lines what matters: that something is installed, that the run starts, and once a minute how far it is."""
-        line = self.status.lines[number]
-        said, when = self._said.get(number, ("", 0.0))
-        what = event(line.note) if line.state == "preparing" and line.note else line.state
-        if what == "preparing" or what == "running" and time.monotonic() - when < EVERY_S:
-            self._said[number] = what, when  # so that a second attempt is announced, too
-        elif what == "running":
-            self._say(number, f"{line.part}  {line.note}")
-        elif what != said:
-            self._say(number, what)
-
-    def end(self, number: int) -> None:
-        line = self.status.lines[number]
-        disturbed = f"; its times are no figures: {line.disturbed}" if line.disturbed else ""
-        self._say(number, f"{line.state}  {line.error or line.result}{disturbed}")
-
-    def _say(self, number: int, what: str) -> None:
-        """Print one plain line, where there is no live table."""
-        if self.console.is_terminal:
-            return
-        self._said[number] = what, time.monotonic()
-        line, several = self.status.lines[number], self.status.slots > 1
-        where = f" on {line.where}" if several and line.where else ""
-        text = f"[{number + 1}/{len(self.status.lines)}] {line.row}{where}: {what}  ({clock(line.elapsed_s or 0)})"
-        self.console.say(text)
-
-
 def table(status: Status, height: int) -> Table:
     """All lines where they fit the height of the terminal, with what remains; else those around the running ones."""
     several = status.slots > 1
@@ -313,39 +298,39 @@ def table(status: Status, height: int) -> Table:
     return grid
 
 
-def watch(name: str, out: Path | None) -> int:
+def watch(name: str, results: Path) -> int:
     """Show a batch that another process runs until it ends, or once where there is no terminal.
 
     Exit code 1 if it ended without all its runs.
     """
-    folder, console = find(results_folder(out), name), Console()
+    folder, console = find(results, name), Console()
 
-    def read() -> Status:
-        alive = lock.is_held(folder / LOCK)
-        status = files.load(
-            Status, folder / "status.json"
-        )  # afterwards: a runner that has gone since has written it to the end
+    def read() -> tuple[Status, bool]:
+        """How far it is, and whether it goes on."""
+        alive = lock.is_held(
+            folder / LOCK
+        )  # first: a runner that has gone since then has written its status to the end
+        status = files.load(Status, folder / "status.json")
         if not alive:
             status.stop()
-        return status
+        return status, alive and not status.ended
 
-    status = read()
+    status, goes_on = read()
     try:
         if console.is_terminal:
             with Live(table(status, console.height), console=console, auto_refresh=False) as live:
-                while not status.ended and lock.is_held(folder / LOCK):
+                while goes_on:
                     time.sleep(RENEW_S)
-                    status = read()
+                    status, goes_on = read()
                     live.update(table(status, console.height), refresh=True)
         else:
             console.print(table(status, len(status.lines) + ROOM))
     except KeyboardInterrupt:
         return 0
-    alive, status = lock.is_held(folder / LOCK), read()
     missing = len(status.lines) - status.done
-    if not missing or not status.ended and alive:
+    if not missing or goes_on:
         return 0
     reason = "was interrupted" if status.ended else "has lost its runner"
-    again = f"run_all.py resume {status.id}{f' --out {out}' if out else ''}"
+    again = f"run_all.py resume {status.id}{f' --out {results}' if results != checkout.runs else ''}"
     console.say(f"batch {status.id} {reason}, {missing} runs are missing; go on with: {again}", "red")
     return 1

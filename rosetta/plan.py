@@ -47,6 +47,7 @@ class Plan(BaseModel):
     seed: int | None = None  # where it is not the task's own
     repeat: int = 0  # how many runs of the same row with other seeds come before it
     timeout_s: float | None = None
+    took_s: float | None = None  # what earlier runs took: the median
     refused: str | None = None  # why the notebook cannot be run: it breaks the contract, or does not take what is set
 
     @property
@@ -75,9 +76,9 @@ class Plan(BaseModel):
         return self.row.full_name if self.seed is None else f"{self.row.full_name} seed {self.seed}"
 
     def estimate_s(self) -> float:
-        """Seconds the run should take by the task's costs."""
-        if self.refused:
-            return 0.0
+        """Seconds the run should take: what earlier ones took, start and end included, else by the task's costs."""
+        if self.refused or self.took_s:
+            return self.took_s or 0.0
         cost = self.row.facts.cost
         item_ms = cost.gpu_item_ms if self.on_gpu else cost.item_ms
         return cost.start_s + self.kind.items(self.constants) * self.share * item_ms / 1000
@@ -138,7 +139,7 @@ def make(
                     constants=constants | chosen,
                     share=task.share(constants | chosen),
                     expected=task.expected(row.name),
-                    flop=(flop := task.flop(constants | chosen)) and flop / (constants | chosen)[BATCH],
+                    flop=task.flop(constants | chosen | {BATCH: 1}),
                     dataset=task.data,
                     synthetic=synthetic,
                     test_each_epoch=test_each_epoch,
@@ -182,34 +183,32 @@ def checked(overrides: dict[str, Any], task: Task) -> dict[str, Any]:
 
 def soonest_first(
     plans: list[Plan], earlier: list[Record], installed_s: Callable[[Plan], float], tasks: Sequence[str]
-) -> list[tuple[Plan, float]]:
-    """The plans, each with its limit, and their estimates in seconds, in an order that shows results early.
+) -> list[Plan]:
+    """The plans, each with its limit and with what earlier runs took, in an order that shows results early.
 
-    An estimate is the median of what earlier runs took, start and end included, else by the task's costs. Every row once before any
-    is repeated with another seed; the tasks in their order; then the environment that has its first result soonest, and in it the
-    fastest row. Rows that can only do less come last. installed_s: seconds until a plan's environment is there.
+    Every row once before any is repeated with another seed; the tasks in their order; then the environment that has its first
+    result soonest, and in it the fastest row. Rows that can only do less come last. installed_s: seconds until a plan's
+    environment is there.
     """
-    seconds: dict[tuple[str, str], list[float]] = {}
+
+    def place(row: str, of: Plan | Record) -> tuple[str, str]:
+        """Row and column, whatever the data: only the record of a run says that its task made its own."""
+        return row, column(of.preset, of.changed, synthetic=False)
+
+    took: dict[tuple[str, str], list[float]] = {}
     for record in earlier:
         if record.status == "ok" and record.metrics.wall_s and not record.disturbed:
-            seconds.setdefault(_row_and_column(record.full_name, record), []).append(record.metrics.wall_s)
-    took = {row_and_column: median(several) for row_and_column, several in seconds.items()}
-    estimated, soonest = [], dict[tuple[str, str], float]()
+            took.setdefault(place(record.full_name, record), []).append(record.metrics.wall_s)
+    known, soonest = [], dict[tuple[str, str], float]()
     for plan in plans:
-        took_s = None if plan.refused else took.get(_row_and_column(plan.row.full_name, plan))
-        estimate = took_s or plan.estimate_s()
-        estimated.append((plan, estimate))
+        if not plan.refused and (seconds := took.get(place(plan.row.full_name, plan))):
+            plan = plan.model_copy(update={"took_s": median(seconds)})
+        known.append(plan.limited(plan.estimate_s()))
         group = plan.row.task, plan.row.environment
-        soonest[group] = min(soonest.get(group, inf), installed_s(plan) + estimate)
+        soonest[group] = min(soonest.get(group, inf), installed_s(plan) + plan.estimate_s())
 
-    def order(pair: tuple[Plan, float]) -> tuple:
-        row = pair[0].row
-        environment = soonest[row.task, row.environment], row.environment
-        return pair[0].repeat, tasks.index(row.task), pair[0].note is not None, *environment, pair[1]
+    def order(plan: Plan) -> tuple:
+        environment = soonest[plan.row.task, plan.row.environment], plan.row.environment
+        return plan.repeat, tasks.index(plan.row.task), plan.note is not None, *environment, plan.estimate_s()
 
-    return [(plan.limited(estimate), estimate) for plan, estimate in sorted(estimated, key=order)]
-
-
-def _row_and_column(row: str, of: Plan | Record) -> tuple[str, str]:
-    """Whatever the data: only the record of a run says that its task made its own."""
-    return row, column(of.preset, of.changed, synthetic=False)
+    return sorted(known, key=order)

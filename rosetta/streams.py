@@ -13,15 +13,9 @@ SEQUENCE = re.compile(
     r"|(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
     r"|\x1b[ -/]*[0-~]"
 )
-CONTROLS = [
-    *range(0x20),
-    *range(0x7F, 0xA0),
-    *range(0x202A, 0x202F),
-    *range(0x2066, 0x206A),
-]  # C0, C1, directions of text
-NO_CONTROLS = dict.fromkeys(CONTROLS) | {
-    ord(harmless): harmless for harmless in "\n\t"
-}  # as ``str.translate`` takes it
+# C0, C1, directions of text
+CONTROLS = {*range(0x20), *range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A)}
+NO_CONTROLS = dict.fromkeys(CONTROLS - {ord("\n"), ord("\t")})  # as ``str.translate`` takes it
 
 styled: TextIO | None = None  # standard output as it is, for a Console
 

@@ -25,26 +25,14 @@ class Where:
 
     @property
     def results(self) -> Path:
-        return results_folder(self.out)
-
-
-def results_folder(out: Path | None) -> Path:
-    """The folder into which a command writes: the one that ``--out`` names, or ``runs``."""
-    return (out or checkout.runs).absolute()
-
-
-def shown_folder(out: Path | None) -> Path:
-    """The folder whose records a command shows: the one that ``--out`` names, or the committed ``results``."""
-    return (out or checkout.results).absolute()
+        """The folder into which a command writes."""
+        return (self.out or checkout.runs).absolute()
 
 
 def about(folder: Path) -> str:
     """What a user must know of a results folder, in brackets; nothing of one that the user named."""
-    return (
-        f" (git ignores {checkout.runs.name}/; --out {checkout.results.name} renews what is committed)"
-        if folder == checkout.runs
-        else ""
-    )
+    known = f" (git ignores {checkout.runs.name}/; --out {checkout.results.name} renews what is committed)"
+    return known if folder == checkout.runs else ""
 
 
 def assignments(option: str, texts: list[str] | tuple[str, ...], form: str = "NAME=VALUE") -> dict[str, str]:

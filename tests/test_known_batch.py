@@ -104,7 +104,11 @@ def test_whatever_went_wrong_is_in_the_exit_code(known, said, tmp_path, monkeypa
         assert batch.run(one, tmp_path) == 1
         assert said()[-2:] == ["the table could not be renewed: no room", "1 of 1 runs ok"]
     with monkeypatch.context() as broken:
-        broken.setattr(batch, "save", raising(OSError("no room")))
+        write = files.write_atomically
+        full = raising(OSError("no room"))
+        broken.setattr(
+            files, "write_atomically", lambda to, text: (full if to.name == "pytorch.ipynb" else write)(to, text)
+        )
         assert batch.run(one, tmp_path / "new") == 1
         end = f"1 of 1 runs ok; table: {tmp_path}/new/results.md"
         assert said()[-2:] == [f"{ROW}: only its record could be kept: no room", end]

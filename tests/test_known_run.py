@@ -10,13 +10,13 @@ from datetime import UTC, datetime, timedelta
 from itertools import cycle
 from pathlib import Path
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 
 import common.record
 from common.data import loaded
 from rosetta import catalog, plan, records
-from rosetta.compare import WORSE, compare
 from rosetta.figures import Table
 from rosetta.paths import DATA, checkout
 from rosetta.records import Record
@@ -42,23 +42,14 @@ BEGAN = datetime(2026, 11, 22, 12, tzinfo=UTC)
 CLOCK = (10.0, 14.0, 20.0, 22.0, 30.0, 33.0, 40.0)
 
 
-class Process:
+def process(gibibytes: float, seconds: float) -> Mock:
     """As psutil tells of one."""
-
-    def __init__(self, gibibytes: float, seconds: float):
-        self.gibibytes, self.seconds = gibibytes, seconds
-
-    def oneshot(self):
-        return nullcontext()
-
-    def cpu_times(self):
-        return SimpleNamespace(user=self.seconds, system=0.5)
-
-    def memory_info(self):
-        return SimpleNamespace(rss=int(self.gibibytes * GIB))
-
-    def is_running(self):
-        return False
+    return Mock(
+        oneshot=nullcontext,
+        cpu_times=lambda: SimpleNamespace(user=seconds, system=0.5),
+        memory_info=lambda: SimpleNamespace(rss=int(gibibytes * GIB)),
+        is_running=lambda: False,
+    )
 
 
 class Interpreter:
@@ -114,7 +105,7 @@ def play(monkeypatch) -> dict[str, dict]:
     FakeNvml(monkeypatch, [*cards("NVIDIA H200"), gpu])
     monkeypatch.setattr(machine, "processors", lambda: list(range(8)))
     monkeypatch.setattr(telemetry, "INTERVAL_S", 1000.0)  # it looks when it is told to
-    looks = cycle(([Process(2, 10), Process(1, 5)], [Process(1, 2)]))
+    looks = cycle(([process(2, 10), process(1, 5)], [process(1, 2)]))
     monkeypatch.setattr(telemetry, "tree", lambda pid: next(looks))
     clock = cycle((100.0, 100.0, 142.5))
     monkeypatch.setattr(execute, "time", SimpleNamespace(monotonic=lambda: next(clock), time=BEGAN.timestamp))
@@ -141,13 +132,15 @@ def play(monkeypatch) -> dict[str, dict]:
     return seen
 
 
-def played(monkeypatch) -> tuple[Record, dict, dict]:
+@pytest.fixture(scope="module")
+def played() -> tuple[Record, dict, dict]:
     """The record of the run, the variables of its kernel, and the parameters that papermill was given."""
-    seen = play(monkeypatch)
-    (planned,) = plan.make(KNOWN, [ROW], "quick", GIVEN, gpu=True, slot={"THREADS": 4})
-    slot = devices.timed("1", threads=4)[0]
-    run = execute.execute(planned, slot, Interpreter(), lambda progress: None)
-    run.close()
+    with pytest.MonkeyPatch.context() as patch:
+        seen = play(patch)
+        (planned,) = plan.make(KNOWN, [ROW], "quick", GIVEN, gpu=True, slot={"THREADS": 4})
+        slot = devices.timed("1", threads=4)[0]
+        run = execute.execute(planned, slot, Interpreter(), lambda progress: None)
+        run.close()
     return run.record, seen["variables"], seen["injected"]
 
 
@@ -199,8 +192,8 @@ CELLS_OF_THE_TABLE = {
 }
 
 
-def test_record(monkeypatch):
-    record, variables, injected = played(monkeypatch)
+def test_record(played):
+    record, variables, injected = played
     assert (record.status, record.error) == ("ok", None)
     assert record.metrics.model_dump(exclude_none=True) == METRICS
     assert (record.build, record.device, record.threads) == ("cuda13", "cuda:0", 4)
@@ -213,8 +206,8 @@ def test_record(monkeypatch):
     assert variables["OMP_NUM_THREADS"] == variables["MKL_NUM_THREADS"] == "4"
 
 
-def test_tables(monkeypatch, tmp_path):
-    record, *_ = played(monkeypatch)
+def test_tables(played, tmp_path):
+    record, *_ = played
     written = records.write(record, tmp_path)
     assert written.relative_to(tmp_path).as_posix() == (
         "nvidia-h200/cifar10_cnn/quick,batchsize=50,epochs=3,n_train=5000,target_accuracy=0.5,threads=4/pytorch.json"
@@ -233,23 +226,6 @@ def test_tables(monkeypatch, tmp_path):
     (first,) = [row for row in rows if row[0] == "PyTorch"]
     figures = dict(zip(headings, first, strict=True))
     assert figures[f"{column.title}: accuracy"] == "learns" and figures["train"] == "9.0 s"
-
-
-def test_comparison(monkeypatch):
-    before, *_ = played(monkeypatch)
-    after = before.model_copy(deep=True)
-    for name in ("train_s", "wall_s", "peak_rss"):
-        setattr(after.metrics, name, 2 * getattr(after.metrics, name))
-    after.metrics.accuracy = 0.5
-    changes = compare([before], [after]).changes
-    assert [(change.outcome, change.quantity, change.before, change.after) for change in changes] == [
-        (WORSE, "accuracy", "75.00 %", "50.00 %"),
-        (WORSE, "train", "9.0 s", "18.0 s"),
-        (WORSE, "wall", "42.5 s", "85.0 s"),
-        (WORSE, "memory", "3.0 GiB", "6.0 GiB"),
-    ]
-    assert "2.00 times" in changes[1].why
-    assert not compare([before], [before]).changes
 
 
 KEYS = {
@@ -297,12 +273,12 @@ def test_key_and_record_have_what_the_process_is_told_by_variables():
     assert {name for name, value in planned.variables.items() if value} == {common.record.TEST_EACH_EPOCH, DATA}
 
 
-def test_tables_of_several(monkeypatch):
-    """Two seeds, one of which failed, on a machine whose facts are known."""
-    record, *_ = played(monkeypatch)
+def test_what_pages_say_of_a_record(played):
+    """On a machine whose facts are known."""
+    record, *_ = played
     facts = {"cpu": "the processor", "memory": 16 * GIB, "os": "Linux"}
-    record.machine = record.machine.model_copy(update=facts)
-    record.started, record.notebook.executed = BEGAN, "pytorch.ipynb"
+    record = record.model_copy(update={"started": BEGAN, "machine": record.machine.model_copy(update=facts)}, deep=True)
+    record.notebook.executed = "pytorch.ipynb"
     failed = record.model_copy(update={"status": "failed", "error": "out of memory", "seed": 1})
     results = TaskResults.of(KNOWN, "cifar10_cnn", [record, failed])
     (column,) = results.columns
@@ -311,10 +287,6 @@ def test_tables_of_several(monkeypatch):
         "3 epochs of 5,000, batch 50, tested on 10,000 (CIFAR-10); run on 2026-11-22."
     )
     assert column.title == "nvidia-h200, quick, BATCHSIZE=50, EPOCHS=3, N_TRAIN=5000, TARGET_ACCURACY=0.5, THREADS=4"
-    assert texts(tables.unfinished(results)) == [
-        ["framework", "where", "status", "reason"],
-        ["PyTorch, seed 1", column.title, "failed", "out of memory"],
-    ]
     assert texts(tables.of_framework(results, "pytorch")) == [
         ["row", "where", "status", "accuracy", "train", "executed", "record"],
         ["PyTorch", column.title, "ok", "learns", "9.0 s", "notebook", "record"],
@@ -339,15 +311,6 @@ def test_tables_of_several(monkeypatch):
     assert entry.pop("record").startswith("records/") and entry == record.metrics.model_dump(mode="json")
     flat = {"changed": {"EPOCHS": 3, "LR": 0.5}, "loss": [2.0, 1.5], "gpus": ["NVIDIA H200"], "title": "PyTorch"}
     assert build.spreadsheet([flat]) == "changed,loss,gpus,title\nEPOCHS 3; LR 0.5,2.0; 1.5,NVIDIA H200,PyTorch\n"
-    second = record.model_copy(update={"seed": 2}, deep=True)
-    second.metrics.accuracy = 0.5
-    results = TaskResults.of(KNOWN, "cifar10_cnn", [record, second])
-    assert texts(tables.across_seeds(results, results.columns[0])) == [
-        ["framework", "n", "median", "min", "max", "median among the values of all other rows"],
-        ["PyTorch", "2", "62.50 %", "50.00 %", "75.00 %", "no other row"],
-    ]
-    (row,) = [row for row in texts(tables.overview(results)) if row[0] == "PyTorch"]
-    assert row == ["PyTorch", "learns", "9.0 s (9.0 - 9.0, n = 2)", "", ""]
 
 
 def texts(table: Table) -> list[list[str]]:

@@ -13,7 +13,7 @@ import pytest
 
 from rosetta import files
 from rosetta.paths import checkout, portable
-from rosetta.run.execute import make_portable
+from rosetta.run.execute import commit, make_portable
 from tests.fault_table import fault, seen
 from tests.standin import SETUP, StandIn, cells
 
@@ -79,18 +79,17 @@ def git(folder: Path, *arguments: str) -> str:
     return done.stdout.strip()
 
 
-def test_a_copy_inside_another_repository_has_no_commit(standin):
-    def recorded() -> str:
-        code = "from rosetta.run.execute import commit; print(commit().id)"
-        return subprocess.check_output([sys.executable, "-c", code], cwd=standin.root, text=True).strip()
-
-    for folder, own in ((standin.root.parent, False), (standin.root, True)):
+def test_a_copy_inside_another_repository_has_no_commit(tmp_path, monkeypatch):
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    monkeypatch.setattr(checkout, "root", copy)
+    for folder, own in ((tmp_path, False), (copy, True)):
         git(folder, "init", "--quiet")
         git(folder, "commit", "--quiet", "--allow-empty", "-m", "first")
-        assert recorded() == (git(folder, "rev-parse", "HEAD") if own else "None")
+        assert commit().id == (git(folder, "rev-parse", "HEAD") if own else None)
 
 
-def test_damaged_data_is_told_without_the_folder_of_the_data(standin, tmp_path):
+def test_damaged_data_is_told_without_the_folder_of_the_data(inside, tmp_path):
     folder = tmp_path / "elsewhere" / "cifar-10-batches-bin"
     folder.mkdir(parents=True)
     for name in [*(f"data_batch_{number}.bin" for number in range(1, 6)), "test_batch.bin"]:
@@ -98,12 +97,12 @@ def test_damaged_data_is_told_without_the_folder_of_the_data(standin, tmp_path):
             file.write(b"\x0a")
             file.truncate(30730000)
     loading = "x_train, y_train, x_test, y_test = cifar10.load('NCHW', N_TRAIN, N_TEST)"
-    standin.notebook("good", [(role, loading if role == "data" else source) for role, source in cells("good")])
-    done = standin.run("good", options=("--data-dir", str(folder.parent)))
+    inside.notebook("good", [(role, loading if role == "data" else source) for role, source in cells("good")])
+    done = inside.run("good", options=("--data-dir", str(folder.parent)), ROSETTA_DATA="")
     assert done.returncode == 1, done.stderr
-    error = standin.record("good.failed", "smoke")["error"]
+    error = inside.record("good.failed", "smoke")["error"]
     assert error.startswith("DataError: $ROSETTA_DATA/cifar-10-batches-bin/data_batch_1.bin holds the label 10"), error
-    left = [file for file in standin.out.rglob("*") if file.suffix in (".json", ".ipynb", ".md")]
+    left = [file for file in inside.out.rglob("*") if file.suffix in (".json", ".ipynb", ".md")]
     named = [file for file in left if str(folder.parent) in file.read_text()]
     assert left and [file.name for file in named] == ["order.json"], "what resume needs, and only that"
 
@@ -118,23 +117,24 @@ def test_odd_characters_in_the_paths_of_checkout_and_results(tmp_path):
     return "nothing of it", "everything"
 
 
-@pytest.mark.parametrize("home", [None, "", "/"])
-def test_user_without_a_name_and_a_home(standin, missing, home):
+def test_user_without_a_name_and_a_home(standin, missing):
     """As in a container that was given any number for its user."""
     if shutil.which("unshare") is None or subprocess.run([*NAMELESS, "true"], capture_output=True).returncode:
         missing("no user without a name can be made here (unshare --user)")
-    ask = "\nimport getpass, os; print('user', getpass.getuser(), os.path.expanduser('~'))"
-    standin.notebook("good", [(role, source + ask * (source == SETUP)) for role, source in cells("good")])
-    command = standin.command("run", "good", "--synthetic", "--preset", "smoke", "--out", str(standin.out))
     own = ("HOME", "USER", "LOGNAME", "LNAME", "USERNAME", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR")
     env = {name: value for name, value in standin.variables().items() if name not in own}
-    env |= {} if home is None else {"HOME": home}
-    done = subprocess.run([*NAMELESS, *command], cwd=standin.root, env=env, capture_output=True, text=True)
-    assert done.returncode == 0 and not done.stderr, done.stdout + done.stderr
+    ask = "import getpass, os; print('user', getpass.getuser(), os.path.expanduser('~'))"
+
+    def said(command: list[str], **home: str) -> str:
+        done = subprocess.run([*NAMELESS, *command], cwd=standin.root, env=env | home, capture_output=True, text=True)
+        assert done.returncode == 0 and not done.stderr, done.stdout + done.stderr
+        return done.stdout
+
+    for home in ("", "/"):
+        program = f"from rosetta import shell; shell.settle(); {ask}"
+        assert said([sys.executable, "-c", program], HOME=home) == "user 54321 /\n"
+    standin.notebook("good", [(role, source + f"\n{ask}" * (source == SETUP)) for role, source in cells("good")])
+    said(standin.command("run", "good", "--synthetic", "--preset", "smoke", "--out", str(standin.out)))
     assert "user 54321 /" in (standin.column() / "good.log").read_text()
-    seen(
-        "a user without a name and a home",
-        "a user namespace, `HOME` unset, empty or `/`",
-        "nothing of it",
-        "everything",
-    )
+    title, how = "a user without a name and a home", "a user namespace, `HOME` unset, empty or `/`"
+    seen(title, how, "nothing of it", "everything")

@@ -3,15 +3,14 @@
 import fcntl
 import os
 import pty
-import re
 import subprocess
 import sys
 import termios
-from datetime import UTC, datetime
 
 import pytest
 
-from rosetta.journal import Line, Screen, Status, table
+from rosetta.journal import Journal, Line, table
+from rosetta.run.execute import Progress
 from rosetta.streams import printable
 from rosetta.terminal import Console
 from tests.fault_table import fault, seen
@@ -22,25 +21,21 @@ EVIL = "a\x1b]0;title\x07b\x1b]52;c;eA==\x1b\\c\x1b[2J\x1b[31md\x1b[0m\re\x9b2Jf
 WORDS = "abcd efghij"
 
 
+BEGIN = "import sys, resource; from rosetta import streams, terminal; streams.keep_on(); say = terminal.Console().say\n"
+
+
 def python(code: str, **more) -> subprocess.CompletedProcess:
     """A program that prints as the command line does."""
-    code = f"import sys, resource; from rosetta import streams, terminal; streams.keep_on(); say = terminal.Console().say\n{code}"
     options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True} | more
-    return subprocess.run([sys.executable, "-c", code], cwd=ROOT, **options)
-
-
-def batch(standin, ending: str) -> subprocess.CompletedProcess:
-    """A run in a shell that does this with its output; its exit code is the first line of standard output."""
-    command = standin.command("run", "good", "--synthetic", "--preset", "smoke", "--out", str(standin.out))
-    script = ["bash", "-c", f'set -o pipefail; "$0" "$@" {ending}', *command]
-    return subprocess.run(script, cwd=standin.root, env=standin.variables(), capture_output=True, text=True)
+    return subprocess.run([sys.executable, "-c", BEGIN + code], cwd=ROOT, **options)
 
 
 @pytest.mark.parametrize("ending", [">/dev/full", "| head -1", ">&- 2>&- <&-"])
-def test_batch_goes_on_without_a_screen(standin, ending):
-    done = batch(standin, ending)
-    assert done.returncode == 0
-    assert standin.record("good")["status"] == "ok" and "good.ipynb" in standin.table()
+def test_work_goes_on_without_a_screen(tmp_path, ending):
+    work = f"for n in range(9): say('line ' * 999); print('line'); open({str(tmp_path / 'done')!r}, 'a').write('x')"
+    script = ["bash", "-c", f'set -o pipefail; "$0" "$@" {ending}', sys.executable, "-c", BEGIN + work]
+    done = subprocess.run(script, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0 and (tmp_path / "done").read_text() == 9 * "x"
     kept = "all runs: the batch goes on"
     if ending == ">/dev/full":
         seen("the output is on a full disk", "`>/dev/full`", done.stderr, kept)
@@ -75,36 +70,19 @@ def test_batch_goes_on_when_its_terminal_closes(standin):
     return "nothing more; `run_all.py watch` shows the batch again", "all runs: the batch goes on"
 
 
-def test_command_that_prints_ends_quietly_when_its_reader_leaves(standin):
-    command = standin.command("list")
-    script = '"$0" "$@" | true; echo "${PIPESTATUS[0]}"'
-    done = subprocess.run(["bash", "-c", script, *command], cwd=standin.root, capture_output=True, text=True)
-    assert (done.stdout, done.stderr) == ("0\n", "")
-
-
 def test_output_goes_on_when_the_disk_has_room_again(tmp_path):
-    """A limit on the file's size stands for a disk that is full."""
-    file = tmp_path / "nohup.out"
-    code = (
-        "resource.setrlimit(resource.RLIMIT_FSIZE, (4, resource.RLIM_INFINITY)); say('lost'); print('lost')\n"
-        "resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2); say('kept'); print('too')"
-    )
-    with file.open("w") as output:
-        done = python(code, stdout=output)
-    assert done.returncode == 0 and file.read_text().endswith("kept\ntoo\n")
-    assert "File too large" in one_line(done.stderr)
-
-
-def test_output_that_breaks_below_a_live_table(tmp_path):
-    """The table takes sys.stderr for itself: what is told there would go to the output that has just failed."""
+    """A limit on the file's size stands for a disk that is full. A live table takes sys.stderr for itself: what is told there
+    would go to the output that has just failed."""
     code = (
         "from rich.live import Live; console = terminal.Console(force_terminal=True)\n"
         "with Live('table', console=console, auto_refresh=False):\n"
-        "    resource.setrlimit(resource.RLIMIT_FSIZE, (4, resource.RLIM_INFINITY)); console.say('lost')"
+        "    resource.setrlimit(resource.RLIMIT_FSIZE, (4, resource.RLIM_INFINITY)); console.say('lost'); print('lost')\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2); say('kept'); print('too')"
     )
     with (tmp_path / "nohup.out").open("w") as output:
         done = python(code, stdout=output)
-    assert done.returncode == 0 and "File too large" in one_line(done.stderr)
+    assert done.returncode == 0 and (tmp_path / "nohup.out").read_text().endswith("kept\ntoo\n")
+    assert "File too large" in one_line(done.stderr)
 
 
 def test_character_that_the_terminal_lacks_is_no_error():
@@ -112,40 +90,33 @@ def test_character_that_the_terminal_lacks_is_no_error():
     assert (done.returncode, done.stdout) == (0, "\\xd7\n" * 2)
 
 
-def test_control_sequences_are_taken_out():
-    assert printable(EVIL) == WORDS
-    assert printable("one\r\ntwo\tx\n") == "one\ntwo\tx\n"
-
-
 def controls(text: str) -> set[str]:
     return {character for character in text if not character.isprintable()} - {"\n"}
 
 
-@pytest.mark.parametrize("function", ["print", "say"])
-def test_nothing_printed_commands_the_terminal(function):
-    done = python(f"{function}({EVIL!r})")
-    assert done.stdout + done.stderr == f"{WORDS}\n"
+def test_nothing_printed_commands_the_terminal():
+    """Of errors, a carriage return stays: the progress bar of a download begins its line again."""
+    assert printable("one\r\ntwo\tx\n") == "one\ntwo\tx\n"
+    code = f"print({EVIL!r}); say({EVIL!r}); sys.stderr.write({EVIL!r} + '\\n')\n"
+    code += "from rosetta import cli; from rosetta.errors import RosettaError\n"
+    done = python(f"{code}def app(*_, **__): raise RosettaError({EVIL!r})\ncli.app = app; cli.main()", text=False)
+    assert (done.returncode, done.stdout.decode()) == (2, f"{WORDS}\n" * 2)
+    assert done.stderr.decode() == f"{WORDS.replace(' ', chr(13))}\nrun_all.py: {WORDS}\n"
 
 
-def test_errors_do_not_command_the_terminal_and_a_progress_bar_does():
-    done = python(f"sys.stderr.write({EVIL!r}); raise OSError({EVIL!r})", text=False)
-    assert done.stderr.decode().startswith(WORDS.replace(" ", "\r")) and not re.search(rb"[\x1b\x08]", done.stderr)
-    code = "from rosetta import cli; from rosetta.errors import RosettaError"
-    done = python(f"{code}\ndef app(*_, **__): raise RosettaError({EVIL!r})\ncli.app = app; cli.main()")
-    assert (done.returncode, done.stderr) == (2, f"run_all.py: {WORDS}\n")
-
-
-def test_batch_shows_the_words_of_its_runs_alone(capsys):
+def test_batch_shows_the_words_of_its_runs_alone(capsys, tmp_path):
     """As plain lines, and as the table of ``watch`` and of a terminal; brackets are no markup."""
-    texts, now = dict.fromkeys(("where", "part", "note", "result"), EVIL), datetime.now(UTC)
-    line = Line(row=f"[bold]{EVIL}", estimate_s=1, state="running", started=now, **texts)
-    status = Status(id=EVIL, host="x", pid=1, started=now, lines=[line], slots=2)
-    console = Console(width=200)
-    Screen(status, console).progress(0)
+    line, console = Line(row=f"[bold]{EVIL}", estimate_s=1), Console(width=200)
+    (tmp_path / "batch").mkdir()
+    journal = Journal(tmp_path / "batch", [line], 2, console)
+    journal.begin(0, EVIL)
+    journal.progress(0, Progress("running", EVIL, 1, 2, EVIL))
     console.say(f"[/x]{EVIL}")
     lines = capsys.readouterr().out
-    assert f"[bold]{WORDS} on {WORDS}: {WORDS}  {WORDS}" in lines and f"[/x]{WORDS}" in lines
-    console.print(table(status, 40))
+    assert f"[bold]{WORDS} on {WORDS}: {WORDS} 1/2  {WORDS}" in lines and f"[/x]{WORDS}" in lines
+    line.result = journal.status.id = EVIL
+    console.print(table(journal.status, 40))
+    journal.close()
     printed = capsys.readouterr().out
     assert not controls(lines + printed) and "[bold]" in printed
 

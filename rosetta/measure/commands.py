@@ -33,7 +33,7 @@ from rosetta.run.devices import Slot
 from rosetta.run.machine import describe
 from rosetta.run.others import OtherPrograms
 from rosetta.run.scripts import Script
-from rosetta.where import Where, axes, results_folder
+from rosetta.where import Where, axes
 
 STEPS, REPEATS = 100, 5  # of a sweep: timed at once, and how often
 SLOW_BATCH = 64  # the largest batch of a row that takes seconds a step
@@ -43,14 +43,14 @@ OWN_PASSES = 2  # of a notebook, which are not timed either
 Both = Callable[[Plan, str], list[Script]]  # the scripts of a notebook and of another program, in a folder
 
 
-def floor(size: int, repeats: int, out: Path | None) -> int:
+def floor(size: int, repeats: int, results: Path) -> int:
     """The speed of NumPy's FP32 product of two square matrices, and what it makes of a step of every task."""
     machine = describe()
     with OtherPrograms() as programs:
         point = Point(at={"size": size}, values=[matrix_product(size) for _ in range(repeats)], unit="FLOP/s")
     if busy := programs.used().disturb:
         raise RosettaError(f"not measured, because {busy}")
-    rows.write_machine("floor", machine, [point], results_folder(out))
+    rows.write_machine("floor", machine, [point], results)
     print(f"matrix product: {point.sample.high / 1e9:.0f} GFLOP/s with {machine.cores} processors")
     for key, task in catalog.load().tasks.items():
         constants = task.constants()
