@@ -48,7 +48,6 @@ from rosetta.terminal import Console
 from rosetta.verify import conformance
 from rosetta.verify.command import Setting, log_of
 from rosetta.verify.conformance import PROOFS
-from rosetta.verify.proof import causes, level_names
 from rosetta.where import Where, assignments
 
 # ---- new: a framework in its three places, as copies to be rewritten
@@ -522,10 +521,8 @@ class _Row:
             _, proof = Setting(self.where).verify(self.row)
         if proof.skipped:
             raise RosettaError(proof.skipped)
-        for reason, failing in causes(proof.findings).items():
-            line = f"{level_names(failing, PROOFS[self.task.kind_name].LEVELS)}: {reason}"
-            diagnosis = proof.known_of(failing)
-            raise RosettaError("; ".join([line, *diagnosis]) + _log(log_of(self.where.out, self.row)))
+        for levels, reason, known in proof.failures(PROOFS[self.task.kind_name].LEVELS):
+            raise RosettaError("; ".join([f"{levels}: {reason}", *known]) + _log(log_of(self.where.out, self.row)))
         told = f"levels {', '.join(str(finding.level) for finding in proof.findings)} pass"
         if doubted := doubt(self.ran[1]):  # no level explains it
             raise RosettaError(f"{told}, but in the run before {doubted}")

@@ -405,8 +405,7 @@ def test_run_on_other_devices_than_it_was_given_has_failed(devices, said):
     """What took part is counted by what the devices say of themselves."""
     metrics = KINDS["train"].metrics(accuracy=0.9, parameters=1, loss=[0.5], epoch_s=[1.0], devices=devices)
     trouble = KINDS["train"].trouble(metrics, {"DEVICES": 2, "EPOCHS": 1})
-    assert trouble.status == "failed"
-    assert trouble.error == f"DEVICES is 2, and the devices that took part are: {said}"
+    assert trouble == ("failed", f"DEVICES is 2, and the devices that took part are: {said}")
 
 
 def test_run_on_all_its_devices_is_in_order():

@@ -12,8 +12,7 @@ import pytest
 
 from rosetta import records
 from rosetta.compare import compare
-from rosetta.kinds import KINDS
-from rosetta.kinds.train import TrainMetrics
+from rosetta.kinds import KINDS, TrainMetrics
 from rosetta.records import Others
 from rosetta.run import machine, others
 from tests.test_report import make

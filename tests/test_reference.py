@@ -1,5 +1,6 @@
-"""The references train as independent implementations in PyTorch do, both in float64."""
+"""The references train as independent implementations in PyTorch do, both in float64, and count the multiply-adds that it counts."""
 
+import json
 import os
 import subprocess
 from pathlib import Path
@@ -8,8 +9,10 @@ import numpy as np
 import pytest
 
 from common.data import cifar10, imdb
-from common.reference import cifar10_cnn, imdb_gru
+from common.params.networks import NETWORKS
+from common.reference import cifar10_cnn, imdb_gru, networks
 from rosetta import catalog
+from rosetta.catalog import Row
 from rosetta.errors import Unavailable
 from rosetta.run.kernels import Kernels
 
@@ -21,21 +24,32 @@ TASKS = {
 }
 
 
+@pytest.fixture
+def torch_of(tmp_path, missing):
+    """Of a task, the row of PyTorch and its interpreter."""
+
+    def find(task: str) -> tuple[Row, Path]:
+        (row,) = catalog.load().select(["pytorch"], task)
+        try:
+            return row, Kernels().get(row, tmp_path / "log").python
+        except Unavailable as reason:
+            missing(str(reason))
+
+    return find
+
+
 @pytest.mark.rows
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("task", TASKS)
-def test_trains_as_torch_does(task, tmp_path, missing):
-    try:
-        kernel = Kernels().get(catalog.load().select(["pytorch"], task)[0], tmp_path / "log")
-    except Unavailable as reason:
-        missing(str(reason))
+def test_trains_as_torch_does(task, tmp_path, torch_of):
+    _, python = torch_of(task)
     data, network, constants = TASKS[task]
     x, y, _, _ = data.load(n_train=SIZE * STEPS - 8, n_test=1, synthetic=not os.environ.get("ROSETTA_DATA"))
     x = x.astype(np.float64) if x.dtype.kind == "f" else x
     start = network.initial_weights(seed=0)
     np.savez(tmp_path / "in.npz", x=x, y=y, size=SIZE, **start)
     script = Path(__file__).with_name("reference_in_torch.py")
-    subprocess.run([kernel.python, script, task, tmp_path / "in.npz", tmp_path / "out.npz"], check=True, timeout=300)
+    subprocess.run([python, script, task, tmp_path / "in.npz", tmp_path / "out.npz"], check=True, timeout=300)
     theirs = np.load(tmp_path / "out.npz")
 
     batches = [(x[i : i + SIZE], y[i : i + SIZE]) for i in range(0, len(x), SIZE)]
@@ -45,3 +59,17 @@ def test_trains_as_torch_does(task, tmp_path, missing):
     np.testing.assert_allclose(network.probabilities(weights, x), theirs["probabilities"], rtol=0, atol=1e-9)
     for name, array in weights.items():
         assert np.linalg.norm(array - theirs[name]) <= 1e-9 * np.linalg.norm(theirs[name]), name
+
+
+@pytest.mark.rows
+@pytest.mark.timeout(300)
+def test_multiply_adds_are_those_that_torch_counts(tmp_path, torch_of):
+    """In its own network: the lists of layers tell the same."""
+    row, python = torch_of("networks")
+    script, out = Path(__file__).with_name("multiply_adds_in_torch.py"), tmp_path / "counted.json"
+    # -P: the folder tests/common would hide the common/ of the notebooks
+    command = [python, "-P", script, row.notebook, out, *NETWORKS]
+    subprocess.run(command, cwd=row.notebook.parent, check=True, timeout=300)
+    counted = json.loads(out.read_text(encoding="utf-8"))
+    lists = networks.of(row.facts.flavour)
+    assert counted == {name: lists.network(name).MULTIPLY_ADDS for name in NETWORKS}

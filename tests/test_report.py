@@ -11,8 +11,7 @@ from markdown_it import MarkdownIt
 from rosetta import catalog, cli, files, markdown, records
 from rosetta.errors import RosettaError
 from rosetta.identity import content
-from rosetta.kinds import KINDS
-from rosetta.kinds.train import TrainMetrics
+from rosetta.kinds import KINDS, TrainMetrics
 from rosetta.measure import tables as measured_tables
 from rosetta.paths import checkout
 from rosetta.records import Dataset, Gpu, Machine, Notebook, Point, Record

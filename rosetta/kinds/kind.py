@@ -84,15 +84,12 @@ class Quantity:
 
     def cell(self, runs) -> str:
         """What a table says of it: the median, "" where no run has it."""
-        sample, tried = self.sample(runs), self._tried(runs)
+        sample = self.sample(runs)
+        tried = sum(self.tried(record.metrics) for record in runs) if self.tried else 0
         if sample is None:
             disturbed = Sample.of(self.of(record.metrics) for record in runs)
             return f"{self.unit.one(disturbed.median)} {BUSY}" if disturbed else "not reached" if tried else ""
         return self.unit.all(sample, of=tried or None) if self.spread else self.unit.one(sample.median)
-
-    def _tried(self, runs) -> int:
-        """How many runs looked for it, where some do not."""
-        return sum(self.tried(record.metrics) for record in runs) if self.tried else 0
 
 
 DATA = Quantity("data", lambda metrics: metrics.data_s, SECONDS)
@@ -138,14 +135,6 @@ class Curves:
 
 
 @dataclass(frozen=True)
-class Trouble:
-    """Why a run whose notebook ended well is none all the same."""
-
-    status: str
-    error: str
-
-
-@dataclass(frozen=True)
 class Verdict:
     """All that short runs tell. good: whether it is as it should be."""
 
@@ -163,16 +152,12 @@ class Kind(ABC):
     constants: ClassVar[dict[str, Any]]  # that a task must have, each with a value of its type, the least of a number
     saved: ClassVar[tuple[str, ...]] = ("weights.npz", "outputs.npy")  # files of a notebook that is given SAVE_TO
     judged: ClassVar[dict[str, Any]] = {}  # that a task may have, likewise, and no notebook: figures are judged by them
-    loaded: ClassVar[
-        dict[str, str]
-    ] = {}  # part of the data set -> the constant that says how many of its examples are loaded
+    loaded: ClassVar[dict[str, str]] = {}  # part of the data set -> the constant that says how much of it is loaded
     bounded: ClassVar[tuple[str, ...]] = ()  # sizes that cannot be larger than the task's own
     metrics: ClassVar[type[Metrics]]
     timed: ClassVar[dict[str, str]]  # role -> the metric that the seconds of its cell add up to
     main: ClassVar[tuple[Quantity, ...]]  # of the overview
-    beside: ClassVar[
-        tuple[Quantity, ...]
-    ] = ()  # of the details those that the main ones are read with: the order may reverse
+    beside: ClassVar[tuple[Quantity, ...]] = ()  # of the details those that may reverse the order of the main ones
     details: ClassVar[tuple[Quantity, ...]]  # behind the main ones
     charts: ClassVar[tuple[Dots | Curves, ...]] = ()
     figures: ClassVar[str] = ""  # what the figures mean, Markdown
@@ -212,8 +197,8 @@ class Kind(ABC):
         """
         return None
 
-    def trouble(self, metrics: Any, params: dict[str, Any]) -> Trouble | None:
-        """What is wrong with the figures of a run whose notebook ended well."""
+    def trouble(self, metrics: Any, params: dict[str, Any]) -> tuple[str, str] | None:
+        """What is wrong with the figures of a run whose notebook ended well: (its status then, why)."""
         return None
 
     @property

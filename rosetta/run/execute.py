@@ -355,8 +355,7 @@ def judge(
     elsewhere = on_the_cpu(record.machine.gpus, record.device, record.metrics.peak_gpu_memory)
     if elsewhere:
         return "failed", f"computed on the CPU: {elsewhere}"
-    trouble = plan.kind.trouble(record.metrics, record.params)
-    return (trouble.status, trouble.error) if trouble else ("ok", None)
+    return plan.kind.trouble(record.metrics, record.params) or ("ok", None)
 
 
 def not_as_asked(record: Record, plan: Plan) -> str | None:

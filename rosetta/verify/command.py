@@ -19,7 +19,7 @@ from rosetta.run.workers import Workers
 from rosetta.terminal import Console
 from rosetta.verify import conformance
 from rosetta.verify.conformance import PROOFS, Conformance
-from rosetta.verify.proof import Bench, Crossing, Reference, causes, level_names, tolerances
+from rosetta.verify.proof import Bench, Crossing, Reference, tolerances
 from rosetta.where import Where, about
 
 UNKNOWN_S = 120  # of a row that was never proven
@@ -182,7 +182,7 @@ def _line(head: str, line: Conformance, kind: str, log: Path) -> Text:
         return Text(f"{head}skipped: {line.skipped}", "yellow")
     if line.passed:
         return Text(f"{head}ok  ({line.seconds:.0f} s)")
-    reasons = [f"{level_names(levels, PROOFS[kind].LEVELS)}: {why}" for why, levels in causes(line.findings).items()]
+    reasons = [f"{levels}: {reason}" for levels, reason, _ in line.failures(PROOFS[kind].LEVELS)]
     texts = [f"{head}FAILED {'; '.join(reasons)}"]
     texts += [f"    level {level}: {said}" for level, said in line.diagnosis.items()]
     texts += [f"    log: {portable(str(log))}"] if log.is_file() else []
@@ -191,7 +191,7 @@ def _line(head: str, line: Conformance, kind: str, log: Path) -> Text:
 
 def _table(kind: str, lines: list[conformance.Line]) -> Table:
     """Level by row, with the largest measured differences."""
-    _, headings, body = conformance.tabled(kind, lines)
+    headings, body = conformance.tabled(kind, lines)
     rows = []
     for (row, line), cells in zip(lines, body):
         badge = None if line.skipped else "good" if line.passed else "bad"

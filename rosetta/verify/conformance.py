@@ -1,6 +1,6 @@
 """One row through all levels of its kind; the file that keeps what was found, ``results/conformance/<task>.json``; and its page."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from types import ModuleType
@@ -19,7 +19,7 @@ from rosetta.run.processes import error_line
 from rosetta.tasks import Task
 from rosetta.verify import entries, infer, speed, train
 from rosetta.verify.infer import Agreement
-from rosetta.verify.proof import UNITS, Crossing, Finding, Prober, Reference, causes, level_names
+from rosetta.verify.proof import UNITS, Crossing, Finding, Prober, Reference
 from rosetta.verify.speed import in_zoo, output_of
 from rosetta.verify.train import Matrix
 
@@ -59,9 +59,16 @@ class Conformance(Named, Strict):
     def passed(self) -> bool:
         return bool(self.findings) and all(finding.passed for finding in self.findings) and not self.stale
 
-    def known_of(self, levels: list[int]) -> list[str]:
-        """The diagnoses of these levels."""
-        return [self.diagnosis[level] for level in levels if level in self.diagnosis]
+    def failures(self, names: dict[int, str]) -> Iterator[tuple[str, str, list[str]]]:
+        """Of each reason why levels failed: ``level 4 (training)``, or the numbers alone of several; the reason; their diagnoses."""
+        by_reason: dict[str, list[int]] = {}
+        for finding in self.findings:
+            if not finding.passed:
+                by_reason.setdefault(finding.reason or "", []).append(finding.level)
+        for reason, levels in by_reason.items():
+            of_one = f"level {levels[0]} ({names[levels[0]]})"
+            told = of_one if len(levels) == 1 else f"levels {', '.join(map(str, levels))}"
+            yield told, reason, [self.diagnosis[level] for level in levels if level in self.diagnosis]
 
 
 class Report(Strict):
@@ -138,7 +145,6 @@ network where it computes the reference's outputs from the same weights. The fig
 """
 
 Line = tuple[Row, Conformance]
-Column = tuple[int, str | None]  # level, quantity
 
 
 def write_page(catalog: Catalog, task: str, results: Path, kernels: Kernels | None = None) -> Path:
@@ -170,11 +176,10 @@ def page(catalog: Catalog, task: str, results: Path, kernels: Kernels | None = N
     return joined(parts)
 
 
-def tabled(kind: str, shown: list[Line]) -> tuple[list[Column], list[str], list[list[str]]]:
-    """The columns, their headings, and the cells of each row.
+def tabled(kind: str, shown: list[Line]) -> tuple[list[str], list[list[str]]]:
+    """The headings of the columns, and the cells of each row.
 
     A cell is "ok", a figure (with an asterisk where the tolerance is looser), or "FAILED"; "stale" where the row has changed since.
-
     A column is a quantity of a level, or a level without. A quantity that no row has is left out where the level has others:
     which there are depends on what is random in a task.
     """
@@ -190,7 +195,7 @@ def tabled(kind: str, shown: list[Line]) -> tuple[list[Column], list[str], list[
         findings = {} if line.stale else {finding.level: finding for finding in line.findings}
         otherwise = "skipped" if line.skipped else "stale" if line.stale else ""
         body.append([_cell(findings[level], name, row) if level in findings else otherwise for level, name in columns])
-    return columns, headings, body
+    return headings, body
 
 
 def _cell(finding: Finding, quantity: str | None, row: Row) -> str:
@@ -203,7 +208,7 @@ def _cell(finding: Finding, quantity: str | None, row: Row) -> str:
 
 
 def _verified(task: Task, shown: list[Line], expected: int) -> list[str]:
-    proof, (_, headings, body) = PROOFS[task.kind_name], tabled(task.kind_name, shown)
+    proof, (headings, body) = PROOFS[task.kind_name], tabled(task.kind_name, shown)
     passed, synthetic = sum(line.passed for _, line in shown), sum(line.synthetic for _, line in shown)
     data = f"on {'SYNTHETIC' if synthetic else 'real'} data" if task.data else "on inputs that the task makes itself"
     share = f" ({synthetic} of {len(shown)} rows)" if task.data and 0 < synthetic < len(shown) else ""
@@ -265,9 +270,9 @@ def _looser(shown: list[Line]) -> list[str]:
 
 def _failures(shown: list[Line], levels: dict[int, str]) -> list[str]:
     body = [
-        [_title(row, line), level_names(failing, levels), escape("; ".join([reason, *line.known_of(failing)]))]
+        [_title(row, line), failing, escape("; ".join([reason, *known]))]
         for row, line in shown
-        for reason, failing in causes(line.findings).items()
+        for failing, reason, known in line.failures(levels)
     ]
     body += [[_title(row, line), "skipped", escape(line.skipped)] for row, line in shown if line.skipped]
     body += [[_title(row, line), "stale", STALE.format(line.verified)] for row, line in shown if line.stale]

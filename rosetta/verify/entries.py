@@ -16,8 +16,6 @@ from rosetta import entries
 from rosetta.catalog import Row
 from rosetta.verify.proof import Finding, Judge, Outputs, Prober, Reference, cast, failed, tolerances
 
-__all__ = ["COLUMNS", "LEVELS", "PROOF", "TOLERANCES", "Reference", "judge"]
-
 PROOF = 1  # raise it when a level asks for more: rows are proven again
 LEVELS = {1: "answered", 2: "answers"}
 COLUMNS = {1: (), 2: ("answer",)}

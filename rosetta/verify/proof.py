@@ -235,22 +235,6 @@ CERTAIN = 1000.0  # so many times closer as what happens, in training: numbers f
 MANY = 0.1  # of the outputs are those of others where a recorded step is read late: a whole batch
 
 
-def causes(findings: Iterable[Finding]) -> dict[str, list[int]]:
-    """Why levels failed: each reason once, and the levels that it stands for."""
-    by_reason: dict[str, list[int]] = {}
-    for finding in findings:
-        if not finding.passed:
-            by_reason.setdefault(finding.reason or "", []).append(finding.level)
-    return by_reason
-
-
-def level_names(levels: list[int], names: dict[int, str]) -> str:
-    """``level 4 (training)``, or the numbers alone of several."""
-    if len(levels) == 1:
-        return f"level {levels[0]} ({names[levels[0]]})"
-    return f"levels {', '.join(map(str, levels))}"
-
-
 Replay = tuple[str, Finding]  # a known mistake, and what a failed level finds when it takes the reference's place
 
 

@@ -137,13 +137,8 @@ class Reference(proof.Reference):
 
     @property
     def constants(self) -> dict[str, Any]:
-        """Of the task, as the runs have them."""
-        return self.task.constants() | self.probe
-
-    @property
-    def score(self) -> Callable:
-        """What a notebook tells of its outputs and the labels."""
-        return getattr(self.network, "score", right)
+        """Of the task, as ``trained`` has them."""
+        return self.task.constants() | self.sizes
 
     @cached_property
     def start(self) -> Weights:
@@ -175,11 +170,6 @@ class Reference(proof.Reference):
         found.TRAINING = {**found.TRAINING, **{name: one for name, one in of_any.items() if name not in found.TRAINING}}
         return found
 
-    @property
-    def drops(self) -> bool:
-        """Whether training is random by more than the order of the examples."""
-        return hasattr(self.network, "dropout_losses")
-
 
 def judge(row: Row, probe: Prober, reference: Reference, gpu: bool) -> tuple[list[Finding], Outputs]:
     size = SLOW if row.facts.slow_on_cpu and not gpu else USUAL
@@ -189,7 +179,7 @@ def judge(row: Row, probe: Prober, reference: Reference, gpu: bool) -> tuple[lis
         return [], first
     fifth = Judge(5, limits)
     shuffled(probe, reference, fifth)
-    if reference.drops:
+    if hasattr(reference.network, "dropout_losses"):
         dropped(probe, reference, fifth, size)
     findings += [fresh(probe, reference, limits), fifth.finding]
     return sorted(findings, key=lambda finding: finding.level), first
@@ -208,7 +198,8 @@ def trained(probe: Prober, reference: Reference, limits: dict, size: Size) -> tu
     if not outputs.fit(reference.network, first):
         return [first.finding, *failed((3, 4), OTHER_WEIGHTS)], outputs
     probabilities, labels = reference.tested(outputs.weights, sizes["N_TRAIN"], sizes["N_TEST"])
-    third = forward(outputs.outputs, probabilities, labels, metrics.accuracy, limits, reference.score)
+    score = getattr(reference.network, "score", right)  # what a notebook tells of its outputs and the labels
+    third = forward(outputs.outputs, probabilities, labels, metrics.accuracy, limits, score)
     fourth = training(outputs.weights, metrics.loss, reference.start, *reference.once(_steps), limits)
     return [first.finding, third, fourth], outputs
 
@@ -364,11 +355,8 @@ def epochs_apart(losses: list, reference: Reference, judge: Judge) -> None:
     possible = np.array(reference.once(_orders))
     for epoch, loss in enumerate(losses, start=1):
         nearest = possible[np.abs(possible - loss).argmin()]
-        judge.at_most(
-            "order",
-            abs(nearest - loss),
-            f"no choice of the examples has the loss {loss:.6g} of epoch {epoch} ({nearest:.6g} is nearest): is one taken twice",
-        )
+        what = f"no choice of the examples has the loss {loss:.6g} of epoch {epoch} ({nearest:.6g} is nearest): is one taken twice"
+        judge.at_most("order", abs(nearest - loss), what)
     if np.ptp(losses) < np.diff(possible).min() / 2:
         judge.fail(f"all {len(losses)} epochs take the same examples: are they shuffled anew in each epoch?")
 
@@ -392,9 +380,7 @@ def _means(reference: Reference, batches: tuple[tuple[int, ...], ...]) -> list[f
     """The mean loss of each epoch. batches: the examples of the first batch, epoch by epoch."""
     x, y, _, _ = reference.data(EXAMPLES, n_test=1)
     parts = [part for first in batches for part in (list(first), [i for i in range(EXAMPLES) if i not in first])]
-    _, losses = reference.network.train(
-        reference.start, [(x[part], y[part]) for part in parts], reference.task.constants()
-    )
+    _, losses = reference.network.train(reference.start, [(x[part], y[part]) for part in parts], reference.constants)
     return list(np.average(np.reshape(losses, (-1, 2)), axis=1, weights=[LONG_BATCH, EXAMPLES - LONG_BATCH]))
 
 
@@ -418,9 +404,7 @@ def diagnose(findings: list[Finding], outputs: Outputs, reference: Reference, ro
         said = spoken_of(outputs.error or "", reference.mistakes, BATCH)
     elif 1 in failing:
         said = transposed(outputs.weights, reference.network.WEIGHT_SHAPES)
-    elif (
-        3 in failing and "accuracy" not in failing[3].measured
-    ):  # what is wrong with the network shows in training, too
+    elif 3 in failing and "accuracy" not in failing[3].measured:  # the network's mistakes show in training, too
         level, said = 3, _forward(outputs, reference, limits)
     elif 4 in failing:
         level, said = 4, _training(failing[4], outputs, reference, limits)
@@ -453,10 +437,8 @@ def _training(failing: Finding, outputs: Outputs, reference: Reference, limits: 
     if all(np.array_equal(outputs.weights[name], array) for name, array in start.items()):
         if abs(losses[0] - expected[0]) <= limits["loss"]:
             return f"{numbers}; the weights are those of the start: does the optimizer take a step?"
-        sizes = reference.sizes
-        return (
-            f"no batch came out of {sizes['N_TRAIN']} images at batch {sizes['BATCHSIZE']}: is the short batch dropped?"
-        )
+        n, batch = reference.sizes["N_TRAIN"], reference.sizes["BATCHSIZE"]
+        return f"no batch came out of {n} images at batch {batch}: is the short batch dropped?"
 
     def replays() -> Iterator[Replay]:
         for name in reference.mistakes.TRAINING:
@@ -486,8 +468,7 @@ def _first_step(reference: Reference) -> tuple[Weights, tuple[np.ndarray, np.nda
 def _replayed(reference: Reference, name: str, steps: int) -> tuple[Weights, list[float]]:
     """The weights after so many steps with a known mistake, and the loss before each."""
     start, batch = reference.once(_first_step)
-    constants = reference.task.constants() | reference.sizes
-    return reference.mistakes.TRAINING[name].train(start, [batch] * steps, constants)
+    return reference.mistakes.TRAINING[name].train(start, [batch] * steps, reference.constants)
 
 
 # ---- Crossing: the weights that each row has trained, evaluated by every row on the same test examples

@@ -11,7 +11,6 @@ from common.weights import (
     check_weights,
     from_channels_last,
     load_weights,
-    save_outputs,
     save_weights,
     to_channels_last,
 )
@@ -38,13 +37,6 @@ def test_saved_and_loaded_again(tmp_path):
         np.testing.assert_array_equal(read[name], written[name])
     with np.load(str(tmp_path / "w.npz")) as saved:
         assert saved["conv1.bias"].dtype == np.float32
-
-
-def test_outputs_of_a_run(tmp_path):
-    folder = tmp_path / "new" / "folder"
-    save_outputs(str(folder), weights(), np.full((5, 10), 0.1))
-    assert np.load(str(folder / "outputs.npy"), allow_pickle=False).shape == (5, 10)
-    assert list(load_weights(str(folder / "weights.npz"), SHAPES)) == list(SHAPES)
 
 
 def test_channels_last_and_back():

@@ -8,14 +8,14 @@ GENERATE = "images.generate(N_INPUTS)"
 def _generated(change: str) -> dict[str, tuple]:
     """The same change to the images ``a`` that the loader makes, (n, 3, 224, 224), in each notebook."""
     params = '__import__("common.params.resnet50_features", fromlist=["MEAN"])'
-    changed = (("data", GENERATE, f"(lambda a: {change.replace('PARAMS', params)})({GENERATE})"),)
+    changed = ("data", GENERATE, f"(lambda a: {change.replace('PARAMS', params)})({GENERATE})")
     return {"pytorch": changed, "mxnet_gluon": changed, "flax": changed}
 
 
 def _zoo(*lines: str) -> tuple:
     """Lines of Python right after PyTorch's network has been made."""
     cut = "model.fc = nn.Identity()"
-    return (("model", cut, "\n".join([*lines, cut])),)
+    return "model", cut, "\n".join([*lines, cut])
 
 
 MUTATIONS = {
@@ -45,7 +45,7 @@ MUTATIONS = {
     ),
     "batch norm by the statistics of the batch": Mutation(
         level=3,
-        flax=(("model", "model.eval()\n", ""),),
+        flax=("model", "model.eval()\n", ""),
         mxnet_gluon=(  # the graph that MKLDNN has fused is one for inference in either mode
             ("predict", "if device == mx.cpu():", "if False:"),
             ("predict", "    return net(", "    with mx.autograd.train_mode():\n        return net("),
@@ -53,7 +53,7 @@ MUTATIONS = {
     ),
     # PyTorch gathers statistics in training, so they are no longer those that were given
     "batch norm in training mode, which gathers statistics": Mutation(
-        level=1, pytorch=(("model", "model.eval().to", "model.to"),)
+        level=1, pytorch=("model", "model.eval().to", "model.to")
     ),
     "blue, green, red instead of red, green, blue": Mutation(level=3, **_generated("a[:, ::-1].copy()")),
     "images that are not normalised": Mutation(
@@ -66,23 +66,23 @@ MUTATIONS = {
     "a first pooling that is padded behind alone": Mutation(
         level=3,
         pytorch=_zoo("model.maxpool = nn.MaxPool2d(3, 2, ceil_mode=True)"),
-        flax=(("model", "((1, 1), (1, 1))", "((0, 1), (0, 1))"),),
+        flax=("model", "((1, 1), (1, 1))", "((0, 1), (0, 1))"),
     ),
     "features before the last pooling": Mutation(
         level=3,
         named=None,
         pytorch=_zoo("model.avgpool = nn.Identity()"),
-        mxnet_gluon=(("model", "zoo.features", "zoo.features[:-1]"),),
+        mxnet_gluon=("model", "zoo.features", "zoo.features[:-1]"),
     ),
     "the largest of all pixels in the place of their mean": Mutation(
         level=3,
         pytorch=_zoo("model.avgpool = nn.AdaptiveMaxPool2d(1)"),
-        flax=(("model", "x.mean(axis=(1, 2))", "x.max(axis=(1, 2))"),),
+        flax=("model", "x.mean(axis=(1, 2))", "x.max(axis=(1, 2))"),
     ),
     "last short batch dropped": Mutation(
         level=3,
         named=None,  # the run itself fails: "a pass had 8 inputs, expected 10"
-        pytorch=(("predict", "x.split(BATCHSIZE)", "x[: len(x) // BATCHSIZE * BATCHSIZE].split(BATCHSIZE)"),),
-        mxnet_gluon=(("data", "batch_size=BATCHSIZE)", 'batch_size=BATCHSIZE, last_batch="discard")'),),
+        pytorch=("predict", "x.split(BATCHSIZE)", "x[: len(x) // BATCHSIZE * BATCHSIZE].split(BATCHSIZE)"),
+        mxnet_gluon=("data", "batch_size=BATCHSIZE)", 'batch_size=BATCHSIZE, last_batch="discard")'),
     ),
 }

@@ -23,10 +23,10 @@ def reference():
     return Reference(KNOWN.task("imdb_gru"), "reset_after", synthetic=True)
 
 
-def run(reference, feed=lambda x: x, predict=RIGHT.probabilities, network=RIGHT, labels=lambda y: y, rate=1.0):
+def run(reference, feed=lambda x: x, predict=RIGHT.probabilities, network=RIGHT, labels=lambda y: y):
     """What a notebook leaves of ``trained``, with a mistake in one of its parts, and what the levels say."""
     x, y, xt, yt = reference.data(BATCH, SMALL.n_test)
-    weights, losses = network.train(reference.start, [(feed(x), labels(y))] * STEPS, {"LR": 0.001 * rate})
+    weights, losses = network.train(reference.start, [(feed(x), labels(y))] * STEPS, {"LR": 0.001})
     outputs = predict({name: array.astype(np.float32) for name, array in weights.items()}, feed(xt))
     metrics = SimpleNamespace(
         loss=losses, accuracy=float((outputs.argmax(axis=1) == labels(yt)).mean()), parameters=3818302
@@ -62,10 +62,9 @@ def unmarked(x):
     return np.array([list(row[1:]) + [0] if row[0] == 1 else row for row in x])
 
 
-def adam(corrected=True, inside=False, lazy=False, summed=False, reset=False):
+def adam(corrected=True, inside=False, lazy=False, reset=False):
     """A network with another Adam, written anew."""
     network = imdb_gru.of("reset_after")
-    scale = BATCH if summed else 1
 
     def step(w, m, v, g, lr, t, squared):
         if reset and t % 2:  # a new optimizer in every epoch of two batches
@@ -74,7 +73,7 @@ def adam(corrected=True, inside=False, lazy=False, summed=False, reset=False):
         c1, c2 = (1 - 0.9**t, 1 - 0.999**t) if corrected else (1, 1)
         new = ({}, {}, {})
         for name in w:
-            slope = scale * g[name]
+            slope = g[name]
             mean, square = 0.9 * m[name] + 0.1 * slope, 0.999 * v[name] + 0.001 * slope * slope
             by = np.sqrt(square / c2 + 1e-8) if inside else np.sqrt(square / c2) + 1e-8
             moved = w[name] - lr * mean / c1 / by

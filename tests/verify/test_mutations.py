@@ -104,7 +104,7 @@ def _judged(mutation: Mutation, mutant: Copy, probe, reference, size: Size) -> t
     if mutation.level == 2:
         return [train.fresh(noted, reference, limits)], left[-1]
     train.shuffled(noted, reference, judge)
-    if reference.drops:
+    if hasattr(reference.network, "dropout_losses"):
         train.dropped(noted, reference, judge, size)
     return [judge.finding], left[-1]
 
@@ -132,4 +132,4 @@ def test_mistake_fails_its_level_and_is_named(findings, missing, task, name, mis
     failed = {finding.level: finding.reason for finding in found if not finding.passed}
     assert mutation.level in failed, f"only {failed} failed"
     print(f"{task}, {name}, {mistake}: level {mutation.level}: {failed[mutation.level]}; {about}")
-    assert mutation.named is None or (mutation.named or mistake) in " ".join(about.values())
+    assert mutation.named is None or mutation.network or (mutation.named or mistake) in " ".join(about.values())
