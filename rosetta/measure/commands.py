@@ -29,8 +29,8 @@ from rosetta.records import Point, Record
 from rosetta.run import scripts
 from rosetta.run.devices import Slot
 from rosetta.run.machine import describe
-from rosetta.run.others import OtherPrograms
 from rosetta.run.scripts import Script
+from rosetta.run.telemetry import OtherPrograms
 from rosetta.where import Where, axes, results_folder
 
 STEPS, REPEATS = 100, 5  # of a sweep: timed at once, and how often

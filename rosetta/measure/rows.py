@@ -31,7 +31,7 @@ from rosetta.records import Commit, Machine, Point, Record
 from rosetta.run import devices, kernels, machine, processes, scripts
 from rosetta.run.devices import Slot
 from rosetta.run.execute import blank, commit
-from rosetta.run.others import OtherPrograms
+from rosetta.run.telemetry import OtherPrograms
 from rosetta.tasks import UNTIMED
 from rosetta.terminal import Console
 from rosetta.where import Where, numbers

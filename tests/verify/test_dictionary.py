@@ -7,8 +7,8 @@ import pytest
 from rosetta import catalog
 from rosetta.notebook import by_role
 from rosetta.run import devices, scripts
+from rosetta.run.devices import Workers
 from rosetta.run.kernels import Kernels
-from rosetta.run.workers import Workers
 from rosetta.verify import entries
 from rosetta.verify.proof import Bench
 from tests.verify.copies import copied

@@ -8,8 +8,8 @@ import pytest
 from rosetta import catalog
 from rosetta.notebook import by_role
 from rosetta.run import devices, scripts
+from rosetta.run.devices import Workers
 from rosetta.run.kernels import Kernels
-from rosetta.run.workers import Workers
 from rosetta.verify import infer, speed, train
 from rosetta.verify.conformance import PROOFS
 from rosetta.verify.proof import Bench, Finding, Judge, Outputs, tolerances
