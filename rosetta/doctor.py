@@ -161,7 +161,7 @@ def _script(row: Row, known: Catalog, folder: Path, slot: Slot, kernels: Kernels
     """The notebook's cells up to its setup, and the program's convolution."""
     cells = by_role(row.notebook)
     first = {"parameters": cells["parameters"], "setup": f"{cells['setup']}\n\n{INPUTS}"}
-    code = scripts.changed(first, scripts.changes(scripts.program(PROGRAMS, row), tuple(first)))
+    code = scripts.changed(first, *scripts.changes(scripts.program(PROGRAMS, row), tuple(first)))
     planned = plan.make(known, [row], UNTIMED, {}, gpu=slot.on_gpu)[0]
     return scripts.write(planned, code, folder / "check.py", kernels, slot)
 

@@ -186,6 +186,7 @@ def interrupted(standin: StandIn, runner: subprocess.Popen) -> tuple[str, str]:
     _, errors = runner.communicate(timeout=30)
     assert runner.returncode == 130 and not processes_below(standin)
     assert standin.record("good")["status"] == "ok" and not list(standin.column().glob("good-slow*"))
+    assert "50.00 %" in standin.table() and not list(standin.out.glob(".batches/*/rosetta-*"))
     return errors, "all finished runs; the run in flight leaves nothing"
 
 
@@ -197,8 +198,9 @@ def test_interrupt(standin):
     return interrupted(standin, runner)
 
 
-@pytest.mark.parametrize("pause_s", [0, 0.02, 0.1, 0.4])
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(
+    "number, pause_s", [(signal.SIGTERM, 0), (signal.SIGINT, 0.02), (signal.SIGTERM, 0.1), (signal.SIGINT, 0.4)]
+)
 @fault("several signals close together", "SIGTERM, or SIGINT, three times, 0 to 0.4 s apart")
 def test_several_signals_stop_once(standin, number, pause_s):
     runner = standin.start("good[*]", said="good[slow]: starting")

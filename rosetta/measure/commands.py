@@ -87,7 +87,7 @@ def fastest(where: Where, steps: int, epochs: int) -> int:
     def both(planned: Plan) -> AbstractContextManager[list[Script]]:
         code = by_role(planned.row.notebook)
         change = scripts.changes(scripts.program("fastest", planned.row), planned.kind.names)
-        return bench.scripts(planned, code, scripts.changed(code, change))
+        return bench.scripts(planned, code, scripts.changed(code, *change))
 
     return against(bench, "fastest", bench.compared(steps, epochs), epochs, both, {})
 
@@ -245,11 +245,11 @@ def time_phases(
     Raises RosettaError where the framework's phases fail, Unavailable where they are not written or cannot run here.
     """
     roles = planned.kind.names
-    phases = scripts.changes(scripts.program("phases", planned.row), roles).after["optimizer"]
+    _, phases = scripts.changes(scripts.program("phases", planned.row), roles)
     before = roles[: roles.index("optimizer") + 1]
     code = {role: source for role, source in by_role(planned.row.notebook).items() if role in before}
     asked = asdict(grid) | {"phases": list(PHASES), "warm_up": WARM_UP, "modules": bench.modules}
-    scripted = bench.scripts(planned, code | {"phases": phases})
+    scripted = bench.scripts(planned, code | {"phases": phases["optimizer"]})
     with scripted as (script,), Process(script, slot, "phases", asked) as process:
         messages = process.messages()
         record.versions = next(messages)["versions"]
