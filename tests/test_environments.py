@@ -11,7 +11,6 @@ import psutil
 import pytest
 
 from rosetta.errors import RosettaError
-from rosetta.paths import checkout
 from rosetta.run import environments, kernels, processes
 from rosetta.run.processes import COOKIE
 from tests.fault_table import fault, seen
@@ -43,13 +42,12 @@ def executable(tmp_path):
 
 
 @pytest.fixture
-def environment(standin, monkeypatch):
+def environment(inside, monkeypatch):
     """Makes environments in the stand-in's folder: (lock, Python, recipe keys) -> Environment."""
-    monkeypatch.setattr(checkout, "root", standin.root)
     monkeypatch.setattr(environments, "ALWAYS", {})
 
     def make(lock=LOCK, python="3.11", **keys):
-        standin.environment("tiny", python, PACKAGE + "\n", lock, **keys)
+        inside.environment("tiny", python, PACKAGE + "\n", lock, **keys)
         return environments.load("tiny")
 
     return make
@@ -78,7 +76,7 @@ def test_made_once_and_again_when_pins_change(environment, tmp_path, monkeypatch
 
 
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGKILL"])
-def test_installation_ends_with_the_runner(environment, standin, name):
+def test_installation_ends_with_the_runner(environment, inside, name):
     (environment().folder / "after.py").write_text(
         f"import subprocess, time; subprocess.Popen(['sleep', '{SLEEP}'], start_new_session=True); time.sleep(99)"
     )
@@ -86,7 +84,7 @@ def test_installation_ends_with_the_runner(environment, standin, name):
     code = "environments.load('tiny').provision(Path('log'), lambda state: print(state, flush=True))"
     runner = subprocess.Popen(
         [sys.executable, "-c", f"from pathlib import Path; from rosetta.run import environments; {code}"],
-        cwd=standin.root,
+        cwd=inside.root,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
@@ -126,17 +124,17 @@ def test_what_an_earlier_installation_left_is_ended(environment, tmp_path):
     assert not sleepers()
 
 
-def test_wrong_hash_is_refused(environment, standin, tmp_path):
+def test_wrong_hash_is_refused(environment, inside, tmp_path):
     """Also of a program that is brought; a command tells it in a line, and a run as its record."""
     tiny = environment(lock=WRONG)
     with pytest.raises(RosettaError, match="environment tiny could not be made: .*(?i:hash)"):
         tiny.provision(tmp_path / "log")
     assert not tiny.is_ready()
-    done = standin.call("env", "tiny", own_python=False)
+    done = inside.call("env", "tiny", own_python=False)
     assert done.returncode == 1 and "environment tiny could not be made" in one_line(done.stderr)
-    standin.catalog(standin.entry("good", environment="tiny"))
-    done = standin.call("run", "--synthetic", "--preset", "smoke", "--out", str(standin.out), own_python=False)
-    assert done.returncode == 1 and standin.record("good.failed")["status"] == "failed"
+    inside.catalog(inside.entry("good", environment="tiny"))
+    done = inside.call("run", "--synthetic", "--preset", "smoke", "--out", str(inside.out), own_python=False)
+    assert done.returncode == 1 and inside.record("good.failed")["status"] == "failed"
     (tiny.folder / "requirements.in").write_text("")
     tiny.recipe.brought.update({"no-such-compiler": PACKAGE})
     with pytest.raises(RosettaError, match="(?i)hash"):
@@ -162,23 +160,23 @@ def test_cut_short_is_made_again(environment, tmp_path):
 
 
 @fault("an environment has lost a file", "a package's file emptied, in uv's cache too; `run_all.py doctor --check`")
-def test_lost_files_are_told_and_mended(environment, standin, tmp_path, monkeypatch):
+def test_lost_files_are_told_and_mended(environment, inside, tmp_path, monkeypatch):
     monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "cache"))
     damaged = environment()
-    assert standin.call("env", "tiny", own_python=False).returncode == 0
+    assert inside.call("env", "tiny", own_python=False).returncode == 0
     damaged.check_files()
     (file,) = damaged.venv.glob("lib/*/site-packages/six.py")
     file.write_text("")
-    standin.catalog(standin.entry("good", environment="tiny"))
+    inside.catalog(inside.entry("good", environment="tiny"))
     told = "environment tiny has lost .*six.py since it was made: run_all.py env tiny --again makes it anew"
-    done = standin.call("doctor", "--check", "--gpus", "none", own_python=False)
+    done = inside.call("doctor", "--check", "--gpus", "none", own_python=False)
     said = re.search(rf"good +failed +({told})", done.stdout)
     assert done.returncode == 1 and said, done.stdout + done.stderr
-    done = standin.call("env", "tiny", own_python=False)
+    done = inside.call("env", "tiny", own_python=False)
     assert done.returncode == 0 and done.stdout == "tiny: ready\n"
     with pytest.raises(RosettaError, match=told):
         damaged.check_files()
-    done = standin.call("env", "tiny", "--again", own_python=False)
+    done = inside.call("env", "tiny", "--again", own_python=False)
     assert done.returncode == 0 and done.stdout == "installing tiny\ntiny: ready\n"
     damaged.check_files()
     return said[1], "everything; `run_all.py env tiny --again` makes it whole"
