@@ -193,18 +193,20 @@ def train(standin: StandIn, code: str, name: str = "good") -> None:
 
 
 @fault("a fault in the runner's own code", "a mistake planted where a run's record is completed")
-def test_our_own_mistake_is_the_record_of_one_run(standin):
+def test_our_own_mistake_is_the_record_of_one_run(inside, monkeypatch):
     """A run whose handling raises what nobody foresaw; the next one runs."""
-    file = standin.root / "rosetta" / "run" / "execute.py"
-    broken = '    if run.record.framework == "silent":\n        raise ZeroDivisionError("a mistake")\n'
-    text = file.read_text()
-    first = "    record, kind = run.record, plan.kind\n"
-    assert text.count(first) == 1
-    file.write_text(text.replace(first, broken + first))
-    done = standin.run("silent", "good")
+    collect = execute.collect
+
+    def broken(run, *more):
+        if run.record.framework == "silent":
+            raise ZeroDivisionError("a mistake")
+        return collect(run, *more)
+
+    monkeypatch.setattr(execute, "collect", broken)
+    done = inside.run("silent", "good")
     assert done.returncode == 1 and "good: ok" in done.stdout and "Traceback" not in done.stdout + done.stderr
-    assert standin.record("silent.failed")["error"] == "the runner could not go on: ZeroDivisionError: a mistake"
-    assert "Traceback" in (standin.column() / "silent.failed.log").read_text()
+    assert inside.record("silent.failed")["error"] == "the runner could not go on: ZeroDivisionError: a mistake"
+    assert "Traceback" in (inside.column() / "silent.failed.log").read_text()
     said = next(line for line in done.stdout.splitlines() if "silent: failed: " in line)
     return said, "a record (`failed`) and the log, which has the trace; other runs go on"
 

@@ -61,6 +61,9 @@ def bad_cells(tmp_path_factory) -> tuple[StandIn, str]:
     done = standin.run(*rows)
     assert done.returncode == 1 and f"1 of {len(rows)} runs ok" in done.stdout
     assert standin.record("good")["status"] == "ok"
+    written = [file for file in standin.out.rglob("*") if file.suffix in (".json", ".ipynb", ".md")]
+    assert len(written) > 2 * len(rows), "and nothing that is kept names a path of the machine"
+    assert not [file for file in written if str(standin.root) in file.read_text()]
     return standin, done.stdout
 
 
