@@ -21,12 +21,11 @@ from rosetta.plan import Plan
 from rosetta.records import Record
 from rosetta.report import pages
 from rosetta.run import devices, kernels
-from rosetta.run.devices import Slot
+from rosetta.run.devices import Slot, Workers
 from rosetta.run.environments import events
 from rosetta.run.execute import Run, execute, not_run
 from rosetta.run.kernels import Kernels
-from rosetta.run.others import OtherPrograms
-from rosetta.run.workers import Workers
+from rosetta.run.telemetry import OtherPrograms
 from rosetta.tasks import UNTIMED
 from rosetta.terminal import Console
 from rosetta.where import about

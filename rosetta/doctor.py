@@ -163,7 +163,7 @@ def _compute(row: Row, known: Catalog, folder: Path, slot: Slot, kernels: Kernel
     """
     cells = by_role(row.notebook)
     first = {"parameters": cells["parameters"], "setup": f"{cells['setup']}\n\n{INPUTS}"}
-    code = scripts.changed(first, scripts.changes(scripts.program(PROGRAMS, row), tuple(first)))
+    code = scripts.changed(first, *scripts.changes(scripts.program(PROGRAMS, row), tuple(first)))
     planned = plan.make(known, [row], UNTIMED, {}, gpu=slot.on_gpu)[0]
     script = scripts.write(planned, code, folder / "check.py", kernels, slot)
     metrics, meter = Metrics(), RunMeter(os.getpid(), slot.gpus)

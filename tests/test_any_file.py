@@ -267,7 +267,7 @@ REFUSED = [  # file, the way to a value, what stands there, what is said, and th
     ("task", "presets smoke MOMENTUM", 0.5, "presets.smoke sets MOMENTUM, which the parameters cell of", None),
     ("task", "kind", "trian", "kind: Input should be 'train', 'infer', '", None),
     ("task", "presets", {"full": {}}, "a task has the presets smoke, quick, ", None),
-    ("task", "rows good[*] cots", 1, "task.toml is not valid: cots: Extra inputs are not permitted", None),
+    ("task", "rows good[*] cots", 1, "task.toml is not valid: rows.good[*].cots: Extra inputs are not permitted", None),
     ("task", "data", "cifar01", "data: there is no common/data/cifar01.py", None),
     ("task", "data", "../cifar10", "data: String should match pattern", None),
 ]  # fmt: skip

@@ -4,7 +4,7 @@ import pytest
 
 from rosetta.errors import RosettaError, SlotLost
 from rosetta.run import devices, machine
-from rosetta.run.workers import Workers
+from rosetta.run.devices import Workers
 from tests.fake_nvml import FakeGpu, FakeNvml
 from tests.standin import one_line
 

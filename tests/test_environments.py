@@ -9,10 +9,8 @@ import time
 
 import psutil
 import pytest
-from uv import find_uv_bin
 
 from rosetta.errors import RosettaError
-from rosetta.paths import checkout
 from rosetta.run import environments, kernels, processes
 from rosetta.run.processes import COOKIE
 from tests.fault_table import fault, seen
@@ -24,6 +22,7 @@ HASHES = (
     "4721f391ed90541fddacab5acf947aa0d3dc7d27b2e1e8eda2be8970586c3274",
     "ff70335d468e7eb6ec65b95b99d3a2836546063f63acc5171de367e834932a81",
 )
+SLEEP = f"98765.{os.getpid()}"  # seconds of what must be ended: no other process sleeps as long
 WRONG = f"{PACKAGE} --hash=sha256:{'0' * 64}\n"
 LOCK = f"{PACKAGE} \\\n    " + " \\\n    ".join(f"--hash=sha256:{digest}" for digest in HASHES) + "\n"
 
@@ -43,13 +42,12 @@ def executable(tmp_path):
 
 
 @pytest.fixture
-def environment(standin, monkeypatch):
+def environment(inside, monkeypatch):
     """Makes environments in the stand-in's folder: (lock, Python, recipe keys) -> Environment."""
-    monkeypatch.setattr(checkout, "root", standin.root)
     monkeypatch.setattr(environments, "ALWAYS", {})
 
     def make(lock=LOCK, python="3.11", **keys):
-        standin.environment("tiny", python, PACKAGE + "\n", lock, **keys)
+        inside.environment("tiny", python, PACKAGE + "\n", lock, **keys)
         return environments.load("tiny")
 
     return make
@@ -77,31 +75,16 @@ def test_made_once_and_again_when_pins_change(environment, tmp_path, monkeypatch
     assert ready and not any(ready) and changed.is_ready()
 
 
-def test_steps_of_an_installation(environment, tmp_path, monkeypatch):
-    steps = []
-    monkeypatch.setattr(environments.Environment, "_run", lambda self, title, step, *_: steps.append(step))
-    monkeypatch.setattr(environments, "find_python", lambda version: None)
-    tiny = environment(install_flags=["-c", "{lock}", "--no-build"])
-    tiny.python.parent.mkdir(parents=True)
-    tiny.provision(tmp_path / "log", again=True)
-    (uv, *made), (_, *chosen), compiled = steps
-    assert uv == find_uv_bin() and made == ["venv", *environments.CLEAR, "--python", "3.11", str(tiny.venv)]
-    flags = ["-c", "requirements.txt", "--no-build", "--refresh"]
-    files = ["-r", "requirements.in", "-c", "requirements.txt"]
-    assert chosen == ["pip", "install", "--python", str(tiny.python), *flags, *files]
-    assert compiled == [str(tiny.python), "-m", "compileall", "-q", "-j", "0", str(tiny.venv)]
-
-
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGKILL"])
-def test_installation_ends_with_the_runner(environment, standin, name):
+def test_installation_ends_with_the_runner(environment, inside, name):
     (environment().folder / "after.py").write_text(
-        "import subprocess, time; subprocess.Popen(['sleep', '98765'], start_new_session=True); time.sleep(99)"
+        f"import subprocess, time; subprocess.Popen(['sleep', '{SLEEP}'], start_new_session=True); time.sleep(99)"
     )
     tiny = environment(post_install="after.py")
     code = "environments.load('tiny').provision(Path('log'), lambda state: print(state, flush=True))"
     runner = subprocess.Popen(
         [sys.executable, "-c", f"from pathlib import Path; from rosetta.run import environments; {code}"],
-        cwd=standin.root,
+        cwd=inside.root,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
@@ -121,7 +104,7 @@ def test_installation_ends_with_the_runner(environment, standin, name):
 
 
 def sleepers() -> list[psutil.Process]:
-    return [process for process in psutil.process_iter(["cmdline"]) if process.info["cmdline"] == ["sleep", "98765"]]
+    return [process for process in psutil.process_iter(["cmdline"]) if process.info["cmdline"] == ["sleep", SLEEP]]
 
 
 def gone() -> bool:
@@ -135,62 +118,65 @@ def gone() -> bool:
 def test_what_an_earlier_installation_left_is_ended(environment, tmp_path):
     """Where even the process that watches the runner was killed."""
     tiny = environment()
-    left = subprocess.Popen(["sleep", "98765"], env=os.environ | {COOKIE: f"install {tiny.folder}"})
+    left = subprocess.Popen(["sleep", SLEEP], env=os.environ | {COOKIE: f"install {tiny.folder}"})
     tiny.provision(tmp_path / "log")
     left.wait(10)
     assert not sleepers()
 
 
-def test_wrong_hash_is_refused(environment, standin, tmp_path):
+def test_wrong_hash_is_refused(environment, inside, tmp_path):
     """Also of a program that is brought; a command tells it in a line, and a run as its record."""
     tiny = environment(lock=WRONG)
     with pytest.raises(RosettaError, match="environment tiny could not be made: .*(?i:hash)"):
         tiny.provision(tmp_path / "log")
     assert not tiny.is_ready()
-    done = standin.call("env", "tiny", own_python=False)
+    done = inside.call("env", "tiny", own_python=False)
     assert done.returncode == 1 and "environment tiny could not be made" in one_line(done.stderr)
-    standin.catalog(standin.entry("good", environment="tiny"))
-    done = standin.call("run", "--synthetic", "--preset", "smoke", "--out", str(standin.out), own_python=False)
-    assert done.returncode == 1 and standin.record("good.failed")["status"] == "failed"
+    inside.catalog(inside.entry("good", environment="tiny"))
+    done = inside.call("run", "--synthetic", "--preset", "smoke", "--out", str(inside.out), own_python=False)
+    assert done.returncode == 1 and inside.record("good.failed")["status"] == "failed"
     (tiny.folder / "requirements.in").write_text("")
     tiny.recipe.brought.update({"no-such-compiler": PACKAGE})
     with pytest.raises(RosettaError, match="(?i)hash"):
         tiny.provision(tmp_path / "log")
 
 
-@pytest.mark.parametrize("lost", ["rosetta.json", "pyvenv.cfg", "bin/python"])
-def test_cut_short_is_made_again(environment, tmp_path, lost):
+@fault(
+    "an environment was cut short",
+    "no `rosetta.json`, `pyvenv.cfg` or `bin/python`, as an installation leaves it that was killed",
+)
+def test_cut_short_is_made_again(environment, tmp_path):
     """At any moment: uv writes pyvenv.cfg after the folder, the stamp is the last."""
-    states = []
     tiny = environment()
     tiny.provision(tmp_path / "log")
-    (tiny.venv / lost).unlink()
-    tiny.stamp.unlink(missing_ok=True)
-    assert not tiny.is_ready()
-    tiny.provision(tmp_path / "log", states.append)
-    assert tiny.is_ready()
-    how = "no `rosetta.json`, `pyvenv.cfg` or `bin/python`, as an installation leaves it that was killed"
-    seen("an environment was cut short", how, states[0], "everything: the environment is made anew")
+    for lost in ("rosetta.json", "pyvenv.cfg", "bin/python"):
+        states = []
+        (tiny.venv / lost).unlink()
+        tiny.stamp.unlink(missing_ok=True)
+        assert not tiny.is_ready()
+        tiny.provision(tmp_path / "log", states.append)
+        assert tiny.is_ready()
+    return states[0], "everything: the environment is made anew"
 
 
 @fault("an environment has lost a file", "a package's file emptied, in uv's cache too; `run_all.py doctor --check`")
-def test_lost_files_are_told_and_mended(environment, standin, tmp_path, monkeypatch):
+def test_lost_files_are_told_and_mended(environment, inside, tmp_path, monkeypatch):
     monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "cache"))
     damaged = environment()
-    assert standin.call("env", "tiny", own_python=False).returncode == 0
+    assert inside.call("env", "tiny", own_python=False).returncode == 0
     damaged.check_files()
     (file,) = damaged.venv.glob("lib/*/site-packages/six.py")
     file.write_text("")
-    standin.catalog(standin.entry("good", environment="tiny"))
+    inside.catalog(inside.entry("good", environment="tiny"))
     told = "environment tiny has lost .*six.py since it was made: run_all.py env tiny --again makes it anew"
-    done = standin.call("doctor", "--check", "--gpus", "none", own_python=False)
+    done = inside.call("doctor", "--check", "--gpus", "none", own_python=False)
     said = re.search(rf"good +failed +({told})", done.stdout)
     assert done.returncode == 1 and said, done.stdout + done.stderr
-    done = standin.call("env", "tiny", own_python=False)
+    done = inside.call("env", "tiny", own_python=False)
     assert done.returncode == 0 and done.stdout == "tiny: ready\n"
     with pytest.raises(RosettaError, match=told):
         damaged.check_files()
-    done = standin.call("env", "tiny", "--again", own_python=False)
+    done = inside.call("env", "tiny", "--again", own_python=False)
     assert done.returncode == 0 and done.stdout == "installing tiny\ntiny: ready\n"
     damaged.check_files()
     return said[1], "everything; `run_all.py env tiny --again` makes it whole"
@@ -217,14 +203,14 @@ def test_post_install(environment, tmp_path):
         ),
     ],
 )
-def test_what_the_machine_lacks_is_a_skipped_row(environment, standin, keys, reason):
-    environment(**keys)
-    standin.catalog(standin.entry("good", environment="tiny"))
-    done = standin.call("run", "--synthetic", "--preset", "smoke", "--out", str(standin.out), own_python=False)
+def test_what_the_machine_lacks_is_a_skipped_row(inside, keys, reason):
+    inside.environment("tiny", packages=f"{PACKAGE}\n", lock=LOCK, **{"python": "3.11"} | keys)
+    inside.catalog(inside.entry("good", environment="tiny"))
+    done = inside.call("run", "--synthetic", "--preset", "smoke", "--out", str(inside.out), own_python=False)
     assert done.returncode == 0, done.stderr
-    record = standin.record("good.failed")
+    record = inside.record("good.failed")
     assert record["status"] == "skipped" and reason in record["error"]
-    assert "needs" in standin.table()
+    assert "needs" in inside.table()
 
 
 def test_variables_of_a_kernel(environment, monkeypatch):
@@ -269,16 +255,12 @@ def test_program_that_the_machine_lacks_is_brought(environment, executable, tmp_
     "file, content, said",
     [
         ("environment.toml", b'python = "3.11"\nnedes = []\n', "is not valid: nedes: Extra inputs are not permitted"),
-        ("environment.toml", b'python = "new"\n', "is not valid: python: String should match pattern"),
-        ("environment.toml", b'python = "3.11\n', "is not valid: "),
-        ("environment.toml", b'python = "3.11"  # \xff\n', "is not valid: its byte 20 is no UTF-8"),
         (
             "environment.toml",
             b'python = "3.11"\npost_install = "a.py"\n',
             "is not valid: post_install: there is no a.py",
         ),
         ("environment.toml", None, "the environment test, which is not there"),
-        ("requirements.in", None, "is not there"),
         ("requirements.txt", None, "is not there"),
         ("requirements.txt", b"six\xff\n", "is not valid: its byte 4 is no UTF-8"),
     ],
@@ -291,7 +273,7 @@ def test_broken_recipe_is_one_line(inside, file, content, said):
     assert done.returncode == 2 and said in line and (f"environments/test/{file}" in line or "catalog.toml" in line)
 
 
-HANGS = "sleep 98765 & wait"
+HANGS = f"sleep {SLEEP} & wait"
 
 
 @pytest.mark.parametrize(
@@ -303,16 +285,16 @@ HANGS = "sleep 98765 & wait"
             "does not start as Python does: no \N{REPLACEMENT CHARACTER} licence",
         ),
         (f"printf '\\377'; exec {sys.executable} -I -S \"$@\"", "has no ipykernel"),  # an answer after other output
-        (None, "does not start as Python does: "),
+        (None, "python: Permission denied"),
     ],
 )
-def test_interpreter_that_is_none(standin, executable, code, said):
+def test_interpreter_that_is_none(executable, code, said):
     """Its output is no text, or it is no program."""
     python = executable("python", code or "")
     python.chmod(0o755 if code else 0o644)
-    done = standin.call("list", "--python", f"test={python}", own_python=False, PYTHONIOENCODING="utf-8")
-    assert done.returncode == 2 and said in one_line(done.stderr)
-    assert code or "Permission denied" in done.stderr
+    with pytest.raises(RosettaError) as told:
+        kernels.chosen([f"all={python}"], [])
+    assert said in one_line(str(told.value))
 
 
 @fault("a given interpreter never answers", "`--python` with a script that sleeps; the limit of 60 s set to 1")
@@ -324,19 +306,18 @@ def test_no_answer(executable, monkeypatch):
     return str(told.value), "everything; nothing was started"
 
 
-@pytest.mark.parametrize("name", ["SIGTERM", "SIGKILL"])
-def test_no_answer_ends_with_the_runner(standin, executable, name):
+def test_no_answer_ends_with_the_runner(standin, executable):
     command = standin.command("list", "--python", f"test={executable('python', HANGS)}", own_python=False)
     runner = subprocess.Popen(command, cwd=standin.root)
     while not sleepers():
         time.sleep(0.05)
         assert runner.poll() is None
-    runner.send_signal(getattr(signal, name))
+    runner.kill()
     assert runner.wait(10) and gone()
 
 
 def test_what_an_interpreter_leaves_is_ended(executable):
-    done = processes.ask(executable("python", "sleep 98765 & echo 3.99"), "", timeout_s=30)
+    done = processes.ask(executable("python", f"sleep {SLEEP} & echo 3.99"), "", timeout_s=30)
     assert done.stdout == "3.99\n" and not sleepers()
 
 

@@ -61,6 +61,9 @@ def bad_cells(tmp_path_factory) -> tuple[StandIn, str]:
     done = standin.run(*rows)
     assert done.returncode == 1 and f"1 of {len(rows)} runs ok" in done.stdout
     assert standin.record("good")["status"] == "ok"
+    written = [file for file in standin.out.rglob("*") if file.suffix in (".json", ".ipynb", ".md")]
+    assert len(written) > 2 * len(rows), "and nothing that is kept names a path of the machine"
+    assert not [file for file in written if str(standin.root) in file.read_text()]
     return standin, done.stdout
 
 
@@ -186,6 +189,7 @@ def interrupted(standin: StandIn, runner: subprocess.Popen) -> tuple[str, str]:
     _, errors = runner.communicate(timeout=30)
     assert runner.returncode == 130 and not processes_below(standin)
     assert standin.record("good")["status"] == "ok" and not list(standin.column().glob("good-slow*"))
+    assert "50.00 %" in standin.table() and not list(standin.out.glob(".batches/*/rosetta-*"))
     return errors, "all finished runs; the run in flight leaves nothing"
 
 
@@ -197,8 +201,9 @@ def test_interrupt(standin):
     return interrupted(standin, runner)
 
 
-@pytest.mark.parametrize("pause_s", [0, 0.02, 0.1, 0.4])
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(
+    "number, pause_s", [(signal.SIGTERM, 0), (signal.SIGINT, 0.02), (signal.SIGTERM, 0.1), (signal.SIGINT, 0.4)]
+)
 @fault("several signals close together", "SIGTERM, or SIGINT, three times, 0 to 0.4 s apart")
 def test_several_signals_stop_once(standin, number, pause_s):
     runner = standin.start("good[*]", said="good[slow]: starting")

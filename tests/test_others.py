@@ -14,7 +14,8 @@ from rosetta import records
 from rosetta.compare import compare
 from rosetta.kinds import KINDS, TrainMetrics
 from rosetta.records import Others
-from rosetta.run import machine, others
+from rosetta.run import machine, telemetry
+from rosetta.run.telemetry import OtherPrograms
 from tests.test_report import make
 
 US, CHILD, TWO = os.getpid(), 90001, [0, 1]
@@ -47,60 +48,51 @@ def table(monkeypatch):
         add(*one)
     monkeypatch.setattr(psutil, "process_iter", lambda _: [SimpleNamespace(info=info) for info in processes.values()])
     monkeypatch.setattr(psutil, "cpu_times", lambda: SimpleNamespace(user=state.busy_s, system=0.0, nice=0.0))
-    monkeypatch.setattr(others.time, "monotonic", lambda: state.now)
+    monkeypatch.setattr(telemetry.time, "monotonic", lambda: state.now)
     monkeypatch.setattr(machine, "processors", lambda: TWO)
     affinity = {90002: [1, 2], 90005: [2, 3]}
-    monkeypatch.setattr(psutil, "Process", lambda pid: SimpleNamespace(cpu_affinity=lambda: affinity.get(pid, TWO)))
+    children = [SimpleNamespace(pid=CHILD)]
+
+    def process(pid=US):
+        return SimpleNamespace(
+            pid=pid, cpu_affinity=lambda: affinity.get(pid, TWO), children=lambda recursive: children
+        )
+
+    monkeypatch.setattr(psutil, "Process", process)
     return SimpleNamespace(tick=tick, processes=processes)
 
 
 @pytest.mark.parametrize(
-    "used, share",
+    "used, share, names",
     [
-        ({"other": 10}, 0.5),
-        ({"other": 10, "editor": 2, "kernel": 8}, 0.6),
-        ({"us": 5, "kernel": 15}, 0.0),
-        ({"kernel": 10, "kswapd": 10}, 0.0),
-        ({"other": 10, "system_s": 3}, 0.15),  # the rest was a child's, and counted before
-        ({"kernel": 10, "system_s": 20}, 0.0),  # of what cannot be seen
-        ({"kernel": 10, "elsewhere": 10}, 0.0),  # on processors that are not the run's
+        ({"other": 10}, 0.5, ["other"]),
+        ({"editor": 2, "other": 10, "kernel": 8}, 0.6, ["other", "editor"]),
+        ({"us": 5, "kernel": 15}, 0.0, []),
+        ({"kernel": 10, "kswapd": 10}, 0.0, []),
+        ({"other": 10, "system_s": 3}, 0.15, ["other"]),  # the rest was a child's, and counted before
+        ({"kernel": 10, "system_s": 20}, 0.0, []),  # of what cannot be seen
+        ({"kernel": 10, "elsewhere": 10}, 0.0, []),  # on processors that are not the run's
     ],
-    ids=lambda value: ", ".join(value) if isinstance(value, dict) else str(value),
 )
-def test_share_of_the_processors(table, used, share):
-    programs = others.OtherPrograms()
+def test_share_of_the_processors(table, used, share, names):
+    """From the first look on, whatever a process has used before."""
+    table.processes["other"]["cpu_times"][0] = 1000.0
+    programs = OtherPrograms()
     programs.sample()
+    assert programs.used() == Others(processors=None, programs=[])
     table.tick(10, **used)
     programs.sample()
-    assert programs.share() == pytest.approx(share)
-
-
-def test_busiest_programs_are_named(table):
-    programs = others.OtherPrograms()
-    programs.sample()
-    table.tick(10, editor=1, other=5, kernel=4)
-    programs.sample()
-    assert programs.used().programs == ["other", "editor"]
+    assert programs.used() == Others(processors=share, programs=names)
 
 
 def test_short_spike_is_none_over_a_long_run_and_one_in_the_part_that_it_meets(table):
-    programs = others.OtherPrograms()
+    programs = OtherPrograms()
     programs.sample()
     for second in range(60):
         table.tick(1, other=1 if second in (30, 31) else 0)
         programs.sample()
-    assert programs.share() < 0.1 < programs.share(30.5, 31.5)
-    assert programs.share(40, 50) == 0
-
-
-def test_process_that_was_there_before_counts_from_now_on(table):
-    table.processes["other"]["cpu_times"][0] = 1000.0
-    programs = others.OtherPrograms()
-    programs.sample()
-    assert programs.share() is None
-    table.tick(10, other=1)
-    programs.sample()
-    assert programs.share() == pytest.approx(0.05)
+    assert programs.used().processors < 0.1 < programs.used(30.5, 31.5).processors
+    assert programs.used(40, 50).processors == 0
 
 
 @pytest.fixture
@@ -112,12 +104,6 @@ def beside(monkeypatch):
         pid = int(started.stdout.readline())
         yield
         os.kill(pid, signal.SIGKILL)
-
-
-def test_program_beside_this_one_is_found_and_named(beside):
-    programs = others.OtherPrograms()
-    programs.sample()
-    assert re.fullmatch(r"other programs used \d+% of the processors \(.*python.*\)", programs.now().disturb)
 
 
 def run_of(train_s=10.0, accuracy=0.5, **used) -> records.Record:
@@ -145,7 +131,7 @@ def test_compare_takes_no_time_beside_other_programs(monkeypatch):
 def test_run_beside_another_program_says_so_and_resume_takes_it_again(inside, beside, monkeypatch):
     """The screen, the record, the table."""
     done = inside.call("run", "good", "--preset", "quick", "--synthetic", "--out", str(inside.out))
-    assert "this machine is busy: other programs used" in done.stdout
+    assert re.search(r"this machine is busy: other programs used \d+% of the processors \(.*python", done.stdout)
     assert re.search(r"\] good: ok .*; its times are no figures: other programs used", done.stdout)
     assert inside.record("good", preset="quick-synthetic")["others"]["processors"] > 0.1
     assert "(busy)" in (inside.out / "results.md").read_text()

@@ -60,26 +60,25 @@ def test_launchers_are_left_out_without_a_word(environ, capsys):
     assert not capsys.readouterr().err
 
 
-@pytest.mark.parametrize("name", ["ROSETTA_DATA", "XDG_CACHE_HOME"])
-def test_relative_folders_are_those_of_the_shell(environ, tmp_path, monkeypatch, name):
+@pytest.mark.parametrize(
+    "name, told, left",
+    [
+        ("ROSETTA_DATA", "data", "{shell}/data"),  # of the folder of the shell
+        ("XDG_CACHE_HOME", "data", "{shell}/data"),
+        ("ROSETTA_DATA", "synthetic", "synthetic"),
+        ("ROSETTA_DATA", "", ""),
+        ("COLUMNS", "0", None),  # no terminal
+        ("COLUMNS", "", None),
+        ("COLUMNS", "wide", None),
+        ("COLUMNS", "-1", None),
+        ("COLUMNS", "100", "100"),
+    ],
+)
+def test_what_becomes_of_a_variable(environ, tmp_path, monkeypatch, name, told, left):
     monkeypatch.chdir(tmp_path)
-    environ[name] = "data"
+    environ[name] = told
     shell.settle()
-    assert environ[name] == str(tmp_path / "data")
-
-
-@pytest.mark.parametrize("told", ["synthetic", ""])
-def test_a_word_is_no_folder(environ, told):
-    environ["ROSETTA_DATA"] = told
-    shell.settle()
-    assert environ["ROSETTA_DATA"] == told
-
-
-@pytest.mark.parametrize(("told", "left"), [("0", None), ("", None), ("wide", None), ("-1", None), ("100", "100")])
-def test_no_terminal_has_no_columns(environ, told, left):
-    environ["COLUMNS"] = told
-    shell.settle()
-    assert environ.get("COLUMNS") == left
+    assert environ.get(name) == (left and left.format(shell=tmp_path))
 
 
 def test_the_checkouts_common_comes_first(environ, tmp_path):
@@ -90,8 +89,8 @@ def test_the_checkouts_common_comes_first(environ, tmp_path):
     assert kernel.variables["PYTHONPATH"] == os.pathsep.join([str(ROOT), str(tmp_path)])
 
 
-@pytest.mark.parametrize("variables", [{"PYTHONSAFEPATH": "1"}, {"COLUMNS": "0"}, {"MPLBACKEND": "bogus"}])
-def test_the_runner_starts_whatever_the_shell_says(variables):
+def test_the_runner_starts_whatever_the_shell_says():
+    variables = {"PYTHONSAFEPATH": "1", "COLUMNS": "0", "MPLBACKEND": "bogus"}
     done = subprocess.run(
         [sys.executable, str(ROOT / "run_all.py"), "list"], env=os.environ | variables, capture_output=True, text=True
     )

@@ -18,7 +18,7 @@ from rosetta.errors import Unavailable
 from rosetta.measure.rows import Measuring
 from rosetta.notebook import by_role, cells
 from rosetta.run import devices
-from rosetta.run.workers import Workers
+from rosetta.run.devices import Workers
 from rosetta.where import Where
 
 MEASURING = Measuring(Where(gpus="none", synthetic=not os.environ.get("ROSETTA_DATA")), "this test", "turns")

@@ -12,9 +12,9 @@ from rosetta.errors import Unavailable
 from rosetta.plan import Plan, make
 from rosetta.records import Record
 from rosetta.run import devices
+from rosetta.run.devices import Workers
 from rosetta.run.execute import execute
 from rosetta.run.kernels import Kernels
-from rosetta.run.workers import Workers
 from rosetta.tasks import UNTIMED, Task
 from tests import selection
 

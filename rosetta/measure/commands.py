@@ -31,8 +31,8 @@ from rosetta.records import Point, Record
 from rosetta.run import scripts
 from rosetta.run.devices import Slot
 from rosetta.run.machine import describe
-from rosetta.run.others import OtherPrograms
 from rosetta.run.scripts import Script
+from rosetta.run.telemetry import OtherPrograms
 from rosetta.where import Where, axes
 
 STEPS, REPEATS = 100, 5  # of a sweep: timed at once, and how often
@@ -128,7 +128,7 @@ def fastest(where: Where, steps: int, epochs: int) -> int:
     def both(planned: Plan, folder: str) -> list[Script]:
         code = by_role(planned.row.notebook)
         change = scripts.changes(scripts.program("fastest", planned.row), planned.kind.names)
-        codes = {"notebook": code, "fastest": scripts.changed(code, change)}
+        codes = {"notebook": code, "fastest": scripts.changed(code, *change)}
         return [bench.script(planned, code, folder, name) for name, code in codes.items()]
 
     return against(bench, "fastest", bench.compared(steps, epochs), epochs, both, {})
@@ -269,12 +269,12 @@ def time_phases(
     Raises RosettaError where the framework's phases fail, Unavailable where they are not written or cannot run here.
     """
     roles = planned.kind.names
-    phases = scripts.changes(scripts.program("phases", planned.row), roles).after["optimizer"]
+    _, phases = scripts.changes(scripts.program("phases", planned.row), roles)
     before = roles[: roles.index("optimizer") + 1]
     code = {role: source for role, source in by_role(planned.row.notebook).items() if role in before}
     asked = asdict(grid) | {"phases": list(PHASES), "warm_up": WARM_UP, "modules": bench.modules}
     with TemporaryDirectory(prefix="rosetta-") as folder:
-        script = bench.script(planned, code | {"phases": phases}, folder)
+        script = bench.script(planned, code | {"phases": phases["optimizer"]}, folder)
         with Process(script, slot, "phases", asked) as process:
             messages = process.messages()
             record.versions = next(messages)["versions"]

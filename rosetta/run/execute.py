@@ -31,9 +31,8 @@ from rosetta.plan import Plan
 from rosetta.records import Commit, Dataset, Gpu, Notebook, Point, Record, readable
 from rosetta.run.devices import Slot
 from rosetta.run.kernels import Kernels
-from rosetta.run.others import OtherPrograms
 from rosetta.run.processes import JOB, OUTCOME, Job, Outcome, ending, error_line, kill_tree, sockets, start, write
-from rosetta.run.telemetry import RunMeter
+from rosetta.run.telemetry import OtherPrograms, RunMeter
 
 PREFIX = "rosetta-"  # of a run's folder
 LINE = 64 * 1024  # bytes of a line that is read at once

@@ -98,7 +98,7 @@ def devices() -> list[Device]:
     answering: list[Device] = []
     with nvml() as available:
         if not available:
-            return answering
+            return []
         driver, number = pynvml.nvmlSystemGetDriverVersion(), pynvml.nvmlSystemGetCudaDriverVersion()
         about = {"driver": driver, "cuda": f"{number // 1000}.{number % 1000 // 10}"}
         visible = os.environ.get("CUDA_VISIBLE_DEVICES")
@@ -133,12 +133,11 @@ def uuid(name: str) -> str:
 
 def trouble(name: str) -> str | None:
     """What NVML says when a GPU is asked for its memory and does not answer; None when it does."""
-    try:
-        pynvml.nvmlInit()
-        pynvml.nvmlDeviceGetMemoryInfo(handle(name))
-        pynvml.nvmlShutdown()
-    except pynvml.NVMLError as error:
-        return f"GPU {name} does not answer: {error}"
+    with nvml():
+        try:
+            pynvml.nvmlDeviceGetMemoryInfo(handle(name))
+        except pynvml.NVMLError as error:
+            return f"GPU {name} does not answer: {error}"
     return None
 
 

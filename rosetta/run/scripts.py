@@ -3,7 +3,7 @@
 import os
 import re
 import subprocess
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,8 +18,6 @@ from rosetta.run.devices import Slot
 from rosetta.run.kernels import Kernels
 from rosetta.run.processes import last_words
 
-Edit = tuple[str, str, str]  # role of a cell, what stands there, what is to stand there
-# Below it WHAT/FRAMEWORK.py, and WHAT/TASK/FRAMEWORK.py where a program names something of its task
 MARK = re.compile(r"^# %% (after )?(\w+)$", re.MULTILINE)
 
 
@@ -42,23 +40,16 @@ class Script:
         return run("its script", [str(self.python), str(self.file)], self.folder, self.environment(slot), timeout_s)
 
 
-@dataclass(frozen=True)
-class Changes:
-    """What a program has in place of a notebook's cells, and after them, by role."""
-
-    instead: dict[str, str]
-    after: dict[str, str]
-
-
 def program(what: str, row: Row) -> Path:
-    """The framework's program for the row's task, else the one for any task, which need not be there."""
+    """The framework's program for the row's task, ``WHAT/TASK/FRAMEWORK.py``, else the one for any, which need not be there."""
     name = f"{row.framework}.py"
     of_task = checkout.programs / what / row.task / name
     return of_task if of_task.is_file() else checkout.programs / what / name
 
 
-def changes(file: Path, roles: Collection[str]) -> Changes:
-    """The cells of a program: ``# %% ROLE`` begins what stands instead of the notebook's cell, ``# %% after ROLE`` what follows it.
+def changes(file: Path, roles: Collection[str]) -> tuple[dict[str, str], dict[str, str]]:
+    """The cells of a program that stand instead of the notebook's, after a line ``# %% ROLE``, and those that follow the notebook's,
+    after ``# %% after ROLE``.
 
     Raises Unavailable where there is no such file, RosettaError for a role that the notebooks do not have.
     """
@@ -66,36 +57,26 @@ def changes(file: Path, roles: Collection[str]) -> Changes:
         _, *pieces = MARK.split(file.read_text(encoding="utf-8"))  # after or None, role, code, and so on
     except FileNotFoundError:
         raise Unavailable(f"not written: there is no {from_root(file)}") from None
-    made = Changes({}, {})
+    instead, following = {}, {}
     for after, role, code in zip(pieces[::3], pieces[1::3], pieces[2::3]):
         if role not in roles:
             raise RosettaError(f"{from_root(file)}: notebooks have no cell {role}")
-        (made.after if after else made.instead)[role] = code.strip()
-    return made
+        (following if after else instead)[role] = code.strip()
+    return instead, following
 
 
-def changed(code: dict[str, str], change: Changes) -> dict[str, str]:
-    """The cells of a notebook with a program's changes.
+def changed(code: dict[str, str], instead: dict[str, str], after: dict[str, str]) -> dict[str, str]:
+    """The cells of a notebook with a program's changes, as ``changes`` reads them.
 
     What follows the parameters begins the next cell, because a run's own parameters are put between the two.
     """
-    made = {role: change.instead.get(role, source) for role, source in code.items()}
-    for role, source in change.after.items():
+    made = {role: instead.get(role, source) for role, source in code.items()}
+    for role, source in after.items():
         if role == "parameters":
             made["setup"] = f"{source}\n\n\n{made['setup']}"
         else:
             made[role] += f"\n\n\n{source}"
     return made
-
-
-def edited(code: dict[str, str], edits: Iterable[Edit]) -> dict[str, str]:
-    """The cells with parts of them replaced. Raises RosettaError for a part that does not stand there."""
-    code = dict(code)
-    for role, before, after in edits:
-        if before not in code.get(role, ""):
-            raise RosettaError(f"the cell {role} does not hold {before}")
-        code[role] = code[role].replace(before, after)
-    return code
 
 
 def write(planned: Plan, code: dict[str, str], file: Path, kernels: Kernels, slot: Slot) -> Script:

@@ -1,23 +1,31 @@
-"""What the runner measures of a run from outside, the same way for every framework: memory, processor time, the GPUs.
+"""What the runner measures of a run from outside, the same way for every framework: memory, processor time, the GPUs, and what
+other programs use of the processors, beside which a time is no figure.
 
 What cannot be had, because there is no GPU or it does not tell, is None, never 0.
 """
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
+from math import inf
 from statistics import fmean, median
+from typing import Self
 
 import psutil
 import pynvml
 
 from rosetta.kinds.kind import Metrics
-from rosetta.records import Telemetry
+from rosetta.records import Others, Telemetry
 from rosetta.run import machine
 from rosetta.run.processes import tree
 
 INTERVAL_S, EARLY = 0.5, 3  # between samples; how many of them a kernel takes at least to start
+OTHERS_INTERVAL_S = 2.0  # the same of other programs: a look at all processes takes some milliseconds
+LOOK_S = 0.5  # the shortest look at them that tells something
+KTHREADD = 2  # the parent of the system's own threads, which also work for a run
+ASKED = ["pid", "ppid", "name", "create_time", "cpu_times"]
 # NVML's reasons for a clock below the highest; an idle GPU and a clock that the user has set are none to worry about
 THROTTLING = {
     "power": pynvml.nvmlClocksThrottleReasonSwPowerCap,
@@ -26,6 +34,27 @@ THROTTLING = {
     "hardware temperature": pynvml.nvmlClocksThrottleReasonHwThermalSlowdown,
     "power brake": pynvml.nvmlClocksThrottleReasonHwPowerBrakeSlowdown,
 }
+
+
+class Follower:
+    """Calls ``sample`` every so many seconds, in a thread of its own, as long as its context lasts, and once at its end."""
+
+    def __init__(self, interval_s: float):
+        self._lock, self._stop, self._interval_s = threading.Lock(), threading.Event(), interval_s
+        self._thread = threading.Thread(target=self._follow, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.sample()
+        self._stop.set()
+        self._thread.join()
+
+    def _follow(self) -> None:
+        while not self._stop.wait(self._interval_s):
+            self.sample()
 
 
 class GpuMeter:
@@ -69,7 +98,7 @@ class GpuMeter:
         return time.monotonic(), counter_j, power_w
 
 
-class RunMeter:
+class RunMeter(Follower):
     """Follows the descendants of a run's process, and its GPUs, until the context ends; then ``fill`` the record.
 
     gpus: as CUDA_VISIBLE_DEVICES takes them.
@@ -82,22 +111,19 @@ class RunMeter:
         self.error: str | None = None
         self._cpu_s: dict[psutil.Process, float] = {}  # of each process: it may end before the run
         self._marks: list[float] = []
-        self._lock, self._stop, self._nvml = threading.Lock(), threading.Event(), ExitStack()
-        self._thread = threading.Thread(target=self._follow, daemon=True)
+        self._nvml = ExitStack()
+        super().__init__(INTERVAL_S)
 
-    def __enter__(self) -> "RunMeter":
+    def __enter__(self) -> Self:
         if self.gpus and self._nvml.enter_context(machine.nvml()):
             try:
                 self.meters = [GpuMeter(name) for name in self.gpus]
             except pynvml.NVMLError as error:
                 self.error = str(error)
-        self._thread.start()
-        return self
+        return super().__enter__()
 
     def __exit__(self, *_) -> None:
-        self._sample_gpus()
-        self._stop.set()
-        self._thread.join()
+        super().__exit__()
         with self._lock:
             self._nvml.close()
 
@@ -157,10 +183,9 @@ class RunMeter:
     def _energy_j(self) -> float:
         return sum(meter.energy_j for meter in self.meters)
 
-    def _follow(self) -> None:
-        while not self._stop.wait(INTERVAL_S):
-            self._sample_processes()
-            self._sample_gpus()
+    def sample(self) -> None:
+        self._sample_processes()
+        self._sample_gpus()
 
     def _sample_gpus(self) -> bool:
         """Whether there were GPUs to sample."""
@@ -195,3 +220,70 @@ def _supported(ask: Callable[[], float]) -> float | None:
         return ask()
     except (pynvml.NVMLError_NotSupported, pynvml.NVMLError_NoPermission, pynvml.NVMLError_FunctionNotFound):
         return None
+
+
+class OtherPrograms(Follower):
+    """Follows the processor time of all processes that this one has not started, as long as the context lasts.
+
+    processors: those of the run, all that this process may use when not given; who may use none of them does not count. Neither
+    does what cannot be seen: processes of another container, a virtual machine's neighbours.
+    """
+
+    def __init__(self, processors: Collection[int] | None = None):
+        self.processors = set(processors or machine.processors())
+        self.seconds = Counter[str]()  # by the name of the program
+        self._samples: list[tuple[float, float]] = []  # monotonic time, and the seconds of all until then
+        self._before: dict[tuple[int, float], float] = {}  # by process
+        self._busy_s = 0.0
+        super().__init__(OTHERS_INTERVAL_S)
+
+    def __enter__(self) -> Self:
+        self.sample()
+        return super().__enter__()
+
+    def sample(self) -> None:
+        """Add what they have used since the last sample."""
+        with self._lock:
+            us = psutil.Process()
+            ours = {
+                us.pid,
+                *(child.pid for child in us.children(recursive=True)),
+            }  # first: one that ends now is no other
+            there = [info for process in psutil.process_iter(ASKED) if (info := process.info)["cpu_times"]]
+            system = psutil.cpu_times()
+            now, busy_s = time.monotonic(), system.user + system.system + getattr(system, "nice", 0.0)
+            used = {(info["pid"], info["create_time"]): sum(info["cpu_times"][:4]) for info in there}
+            ours_s, theirs = 0.0, Counter[str]()
+            for info, (process, seconds) in zip(there, used.items()):
+                grown = seconds - self._before.get(process, seconds)
+                if info["pid"] in ours:
+                    ours_s += grown
+                elif grown and KTHREADD not in (info["pid"], info["ppid"]) and self._is_beside(info["pid"]):
+                    theirs[info["name"]] += grown
+            # The time of a child that has ended is also its parent's: together they used no more than the system has counted
+            most_s = max(busy_s - self._busy_s - ours_s, 0.0) if self._before else 0.0
+            total_s = self._samples[-1][1] if self._samples else 0.0
+            self._samples.append((now, total_s + min(theirs.total(), most_s)))
+            self.seconds += theirs
+            self._before, self._busy_s = used, busy_s
+
+    def _is_beside(self, pid: int) -> bool:
+        """Whether a process may use one of the run's processors; of one that has ended, yes."""
+        with suppress(psutil.Error, AttributeError):  # macOS tells no affinity
+            return not self.processors.isdisjoint(psutil.Process(pid).cpu_affinity())
+        return True
+
+    def now(self) -> Others:
+        """What they have used since the first sample, or for half a second more."""
+        time.sleep(max(0.0, self._samples[0][0] + LOOK_S - time.monotonic()))
+        self.sample()
+        return self.used()
+
+    def used(self, begin: float = -inf, end: float = inf) -> Others:
+        """What they used from the last sample before ``begin`` to the first after ``end``, in monotonic seconds: the mean share of
+        the processors, None where there are fewer than two samples, and the names of the two that used most."""
+        first = max((sample for sample in self._samples if sample[0] <= begin), default=self._samples[0])
+        last = min((sample for sample in self._samples if sample[0] >= end), default=self._samples[-1])
+        seconds = last[0] - first[0]
+        share = round((last[1] - first[1]) / seconds / len(self.processors), 3) if seconds else None
+        return Others(processors=share, programs=[name for name, _ in self.seconds.most_common(2)])

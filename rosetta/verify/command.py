@@ -14,8 +14,8 @@ from rosetta.errors import RosettaError
 from rosetta.figures import Cell, Heading, Table, clock
 from rosetta.paths import checkout, portable
 from rosetta.run import devices
+from rosetta.run.devices import Workers
 from rosetta.run.kernels import chosen
-from rosetta.run.workers import Workers
 from rosetta.terminal import Console
 from rosetta.verify import conformance
 from rosetta.verify.conformance import PROOFS, Conformance

@@ -26,9 +26,9 @@ from rosetta.errors import unknown
 from rosetta.files import Strict
 from rosetta.plan import Plan
 from rosetta.records import Commit, Machine, Record
+from rosetta.run.devices import Workers
 from rosetta.run.execute import execute
 from rosetta.run.kernels import Kernels
-from rosetta.run.workers import Workers
 from rosetta.tasks import Task
 
 # ---- What a level finds

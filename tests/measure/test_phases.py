@@ -13,8 +13,8 @@ from rosetta.measure.rows import Measuring
 from rosetta.measure.tables import PHASES
 from rosetta.records import Point
 from rosetta.run import devices
+from rosetta.run.devices import Workers
 from rosetta.run.scripts import program
-from rosetta.run.workers import Workers
 from rosetta.where import Where
 
 MEASURING = Measuring(Where(gpus="none", synthetic=not os.environ.get("ROSETTA_DATA")), "sweep", "phases")

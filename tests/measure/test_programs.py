@@ -9,13 +9,13 @@ from rosetta import catalog
 from rosetta.catalog import Row
 from rosetta.notebook import by_role
 from rosetta.run import devices, scripts
+from rosetta.run.devices import Workers
 from rosetta.run.kernels import Kernels
-from rosetta.run.workers import Workers
 from rosetta.verify import infer, speed, train
 from rosetta.verify.conformance import PROOFS
 from rosetta.verify.proof import Bench, tolerances
 from rosetta.verify.train import BATCH, Size
-from tests.verify.copies import Copy, copied
+from tests.verify.copies import Copy, copied, edited
 
 KNOWN = catalog.load()
 ROWS = [row for row in KNOWN.rows() if KNOWN.kind(row).turns and scripts.program("fastest", row).is_file()]
@@ -57,9 +57,9 @@ REAL = bool(os.environ.get("ROSETTA_DATA"))
 def rewritten(row: Row, on_a_gpu: bool, folder: Path) -> Copy:
     """The row's notebook with its program's cells."""
     change = scripts.changes(scripts.program("fastest", row), KNOWN.kind(row).names)
-    code = scripts.changed(by_role(row.notebook), change)
+    code = scripts.changed(by_role(row.notebook), *change)
     if on_a_gpu:
-        code = scripts.edited(code, ON_A_GPU[row.full_name])
+        code = edited(code, ON_A_GPU[row.full_name])
     if KNOWN.kind(row).trains:
         code["setup"] = FULL_BATCH + code["setup"]
     return copied(row, code, folder)

@@ -1,6 +1,7 @@
 """Changed copies of notebooks, each in a checkout of its own, which has the real ``common``."""
 
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 
 import nbformat
@@ -30,3 +31,12 @@ def copied(row: Row, code: dict[str, str], folder: Path) -> Copy:
     shutil.copytree(checkout.root / "common", folder / "common", ignore=shutil.ignore_patterns("__pycache__"))
     nbformat.write(notebook, path)
     return Copy(**row.model_dump(), path=path)
+
+
+def edited(code: dict[str, str], edits: Iterable[tuple[str, str, str]]) -> dict[str, str]:
+    """The cells with parts of them replaced. edits: role of a cell, what must stand there, what is to stand there."""
+    code = dict(code)
+    for role, before, after in edits:
+        assert before in code.get(role, ""), f"the cell {role} does not hold {before}"
+        code[role] = code[role].replace(before, after)
+    return code

@@ -6,12 +6,12 @@ import pytest
 
 from rosetta import catalog
 from rosetta.notebook import by_role
-from rosetta.run import devices, scripts
+from rosetta.run import devices
+from rosetta.run.devices import Workers
 from rosetta.run.kernels import Kernels
-from rosetta.run.workers import Workers
 from rosetta.verify import entries
 from rosetta.verify.proof import Bench
-from tests.verify.copies import copied
+from tests.verify.copies import copied, edited
 
 KNOWN = catalog.load()
 TASK = "dictionary"
@@ -344,7 +344,7 @@ def told(tmp_path_factory) -> dict[tuple[str, str], str]:
         (row,) = KNOWN.select([framework], TASK)[:1]
         for turn in turns:
             edits = [(MISTAKES[mistake][0], *MISTAKES[mistake][place]) for mistake in turn]
-            mutant = copied(row, scripts.edited(by_role(row.notebook), edits), tmp_path_factory.mktemp("mutant"))
+            mutant = copied(row, edited(by_role(row.notebook), edits), tmp_path_factory.mktemp("mutant"))
             reference = entries.Reference(KNOWN.task(TASK), row.facts.flavour)
             (_, second), outputs = entries.judge(mutant, bench.prober(mutant, reference), reference, gpu=False)
             assert not outputs.error, outputs.error

@@ -7,15 +7,15 @@ import pytest
 
 from rosetta import catalog
 from rosetta.notebook import by_role
-from rosetta.run import devices, scripts
+from rosetta.run import devices
+from rosetta.run.devices import Workers
 from rosetta.run.kernels import Kernels
-from rosetta.run.workers import Workers
 from rosetta.verify import infer, speed, train
 from rosetta.verify.conformance import PROOFS
 from rosetta.verify.proof import Bench, Finding, Judge, Outputs, tolerances
 from rosetta.verify.train import TOLERANCES, USUAL, Size
 from tests.verify import densenet_mutations, imdb_mutations, mutations, networks_mutations, resnet_mutations
-from tests.verify.copies import Copy, copied
+from tests.verify.copies import Copy, copied, edited
 from tests.verify.mutations import NOTEBOOKS, Mutation
 
 KNOWN = catalog.load()
@@ -43,14 +43,14 @@ def plant(case: Case, folder: Path) -> Copy:
     """The row's notebook with the mistake."""
     task, name, mistake = case
     (row,) = KNOWN.select([name], task)
-    return copied(row, scripts.edited(by_role(row.notebook), PLANTED[task][mistake].edits(name)), folder)
+    return copied(row, edited(by_role(row.notebook), PLANTED[task][mistake].edits(name)), folder)
 
 
 def test_every_mistake_can_be_planted():
     for task, name, mistake in CASES:
         (row,) = KNOWN.select([name], task)
         code = by_role(row.notebook)
-        assert scripts.edited(code, PLANTED[task][mistake].edits(name)) != code, (task, name, mistake)
+        assert edited(code, PLANTED[task][mistake].edits(name)) != code, (task, name, mistake)
     assert len(CASES) > 100
 
 
