@@ -16,6 +16,7 @@ from rosetta import catalog, files
 from rosetta.errors import RosettaError
 from rosetta.paths import checkout
 from rosetta.site.pages import TaskContent
+from rosetta.tasks import RowFacts
 from rosetta.verify import command, conformance
 from rosetta.verify.conformance import PROOFS
 from rosetta.where import Where
@@ -124,6 +125,6 @@ def test_every_row_says_what_its_proof_needs(key, tmp_path):
     ],
 )
 def test_a_row_that_is_of_no_flavour_is_refused_by_name(facts, said):
-    task = KNOWN.task("imdb_gru").model_copy(update={"rows": {"pytorch": facts}})
+    task = KNOWN.task("imdb_gru").model_copy(update={"rows": {"pytorch": RowFacts(**facts)}})
     with pytest.raises(RosettaError, match=said):
         task.expected("pytorch")
