@@ -36,7 +36,7 @@ EVIL = "<script>parent.document.title = 'taken'</script><img src=x onerror=alert
 
 
 def test_built_in_time(built):
-    assert built[1] <= 10 * len(CATALOG.tasks), "seconds"
+    assert built[1] <= 20 * len(CATALOG.tasks), "seconds of a processor; about half of it on one of 2026"
 
 
 def test_committed_pictures_are_those_of_the_records(site):

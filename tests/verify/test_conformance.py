@@ -5,6 +5,7 @@ Rows that are as they were when the committed report was made are not verified a
 """
 
 import os
+import random
 import shutil
 import subprocess
 import sys
@@ -63,7 +64,7 @@ def test_row_is_the_same_network(verified, missing, row):
 @pytest.mark.timeout(900)
 def test_weights_travel(tmp_path, missing):
     done = call(
-        tmp_path, "crossload", *TRAVELLERS, "--task", "cifar10_cnn", "--train-size", "640", "--test-size", "500"
+        tmp_path, "crossload", *TRAVELLERS, "--task", "cifar10_cnn", "--train-size", "320", "--test-size", "250"
     )
     matrix = conformance.read(tmp_path, "cifar10_cnn").matrix
     if any("skipped" in error for error in matrix.errors):
@@ -75,18 +76,20 @@ def test_weights_travel(tmp_path, missing):
 
 @pytest.mark.rows
 @pytest.mark.timeout(900)
-def test_ten_pictures_have_the_same_neighbours_in_eight_frameworks(tmp_path, missing):
-    """Frameworks decode a folder of pictures themselves, and find the same nearest neighbours."""
+def test_ten_pictures_have_the_same_neighbours(tmp_path, missing, pytestconfig):
+    """Frameworks decode a folder of pictures themselves, and find the same nearest neighbours: three that are drawn, with ``--fresh`` all."""
     task, folder = "resnet50_features", tmp_path / "pictures"
+    chance, fresh = random.Random(int(os.environ["ROSETTA_SEED"])), pytestconfig.getoption("--fresh")
+    decoders = DECODERS if fresh else chance.sample(DECODERS, 3)
     pictures.write(str(folder), PICTURES, synthetic=not REAL)
     (folder / "broken.jpg").write_text("no picture")
-    done = call(tmp_path, "crossload", *(f"{task}/{row}" for row in DECODERS), "--set", f"IMAGES={folder}")
+    done = call(tmp_path, "crossload", *(f"{task}/{row}" for row in decoders), "--set", f"IMAGES={folder}")
     (agreement,) = conformance.read(tmp_path, task).agreements
     if any("skipped" in error for error in agreement.errors):
         missing("; ".join(agreement.errors))
     assert done.returncode == 0, done.stdout + done.stderr
     assert agreement.inputs == PICTURES, "the broken one is left out"
-    assert agreement.others == [[0] * len(DECODERS)] * len(DECODERS) and agreement.own == ["IMAGES"]
+    assert agreement.others == [[0] * len(decoders)] * len(decoders) and agreement.own == ["IMAGES"]
 
 
 @pytest.mark.parametrize("task", KNOWN.tasks)
