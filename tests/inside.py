@@ -99,6 +99,7 @@ def run_here(run: execute.Run, plan: Plan, slot: Slot, watch: execute.Watcher) -
     job = Job(**json.loads((run.folder / JOB).read_text()))
     notebook, shown, outcome = nbformat.read(plan.row.notebook, as_version=4), [], Outcome("ok")
     notebook.metadata["papermill"] = {"end_time": "soon"}
+    run.log.touch()
     names = {"__name__": "__main__", "print": lambda *_: None}
     with ONE_AT_A_TIME, pytest.MonkeyPatch.context() as process:
         for name, value in job.variables.items():

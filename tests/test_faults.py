@@ -28,6 +28,9 @@ CELLS = {
     "segfault": ("the kernel dies of a segmentation fault", "a cell reads address 0", "crashed"),
     "exits": ("the kernel exits", "a cell calls `os._exit(3)`", "crashed"),
     "eats": ("the kernel is killed for its memory", "the kernel sends itself SIGKILL", "crashed"),
+}
+# And of what it hands over
+HANDED_OVER = {
     "diverges": ("the loss is no number", "a notebook whose loss is NaN", "diverged"),
     "miscounts": ("it is not the network", "a notebook that counts other parameters", "failed"),
     "lists": ("the notebook hands over a list", "a notebook whose record is `[1, 2]`", "failed"),
@@ -50,21 +53,6 @@ def kept_of(standin: StandIn, row: str, status: str) -> str:
     assert all((standin.column() / file).is_file() for file in files)
     assert not processes_below(standin)
     return RECORD.format(status)
-
-
-@pytest.fixture(scope="module")
-def bad_cells(tmp_path_factory) -> tuple[StandIn, str]:
-    """A batch of every notebook with a fault and a good one after them: the checkout, and what the runner said."""
-    standin = StandIn(tmp_path_factory.mktemp("cells") / "checkout")
-    rows = [*CELLS, "good"]
-    standin.rows({f"{row}[*]": f"cost.start_s = {number}" for number, row in enumerate(rows)})
-    done = standin.run(*rows)
-    assert done.returncode == 1 and f"1 of {len(rows)} runs ok" in done.stdout
-    assert standin.record("good")["status"] == "ok"
-    written = [file for file in standin.out.rglob("*") if file.suffix in (".json", ".ipynb", ".md")]
-    assert len(written) > 2 * len(rows), "and nothing that is kept names a path of the machine"
-    assert not [file for file in written if str(standin.root) in file.read_text()]
-    return standin, done.stdout
 
 
 @pytest.mark.long
@@ -310,11 +298,25 @@ def test_bad_record(standin, tmp_path):
     return done.stderr, "the file; nothing is overwritten"
 
 
-@pytest.mark.parametrize("row", CELLS)
-def test_fault_of_a_cell(bad_cells, row):
-    standin, printed = bad_cells
-    title, how, status = CELLS[row]
-    seen(title, how, the_line(printed, f"{row}: {status}: "), kept_of(standin, row, status))
+def test_faults_of_a_cell(standin):
+    """In a batch with a good notebook after them."""
+    rows = [*CELLS, "good"]
+    standin.rows({f"{row}[*]": f"cost.start_s = {number}" for number, row in enumerate(rows)})
+    check_each(standin, CELLS, standin.run(*rows))
+    assert standin.record("good")["status"] == "ok"
+    written = [file for file in standin.out.rglob("*") if file.suffix in (".json", ".ipynb", ".md")]
+    assert len(written) > 2 * len(rows), "and nothing that is kept names a path of the machine"
+    assert not [file for file in written if str(standin.root) in file.read_text()]
+
+
+def test_faults_of_what_is_handed_over(inside):
+    check_each(inside, HANDED_OVER, inside.run(*HANDED_OVER))
+
+
+def check_each(standin: StandIn, faults: dict[str, tuple[str, str, str]], done: subprocess.CompletedProcess) -> None:
+    assert done.returncode == 1, done.stderr
+    for row, (title, how, status) in faults.items():
+        seen(title, how, the_line(done.stdout, f"{row}: {status}: "), kept_of(standin, row, status))
 
 
 def test_every_fault_of_the_page_is_told_by_a_test():

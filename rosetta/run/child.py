@@ -8,6 +8,7 @@ import json
 import os
 import sys
 import time
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -45,7 +46,7 @@ def main(folder: Path) -> int:
         os.sched_setaffinity(0, job.processors)
     outcome = execute(job, folder / "executed.ipynb")
     try:
-        processes.write(outcome, folder / processes.OUTCOME)
+        (folder / processes.OUTCOME).write_text(json.dumps(asdict(outcome)))
     except OSError as error:  # a full disk: the runner takes the last line instead
         print(f"{outcome.error or outcome.status}; the outcome could not be written: {error.strerror}")
         return 1

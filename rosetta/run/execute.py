@@ -13,7 +13,7 @@ import uuid
 from collections import deque
 from collections.abc import Callable, Collection
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from math import inf
 from pathlib import Path
@@ -31,7 +31,7 @@ from rosetta.plan import Plan
 from rosetta.records import Commit, Dataset, Gpu, Notebook, Point, Record, readable
 from rosetta.run.devices import Slot
 from rosetta.run.kernels import Kernels
-from rosetta.run.processes import JOB, OUTCOME, Job, Outcome, ending, error_line, kill_tree, sockets, start, write
+from rosetta.run.processes import JOB, OUTCOME, Job, Outcome, ending, error_line, kill_tree, sockets, start
 from rosetta.run.telemetry import OtherPrograms, RunMeter
 
 PREFIX = "rosetta-"  # of a run's folder
@@ -131,7 +131,7 @@ def execute(plan: Plan, slot: Slot, kernels: Kernels, watch: Watcher, folder: Pa
         watch(Progress("starting"))
         started, clock = time.monotonic(), time.time() - time.monotonic()
         job = Job(from_root(plan.row.notebook), plan.parameters, str(kernel.python), variables, slot.processors, clock)
-        write(job, run.folder / JOB)
+        (run.folder / JOB).write_text(json.dumps(asdict(job)))
         with OtherPrograms(slot.processors) as programs:
             outcome, meter = run_process(run, plan, slot, watch)
         # Collect
@@ -426,8 +426,8 @@ class ExecutedNotebook:
 
     def began(self) -> datetime | None:
         """When the kernel took the first cell."""
-        times = [timed.get("start_time") for _, timed, _ in self.cells]
-        return min((datetime.fromisoformat(time) for time in times if time), default=None)
+        times = (timed["start_time"] for _, timed, _ in self.cells if timed.get("start_time"))
+        return min(map(datetime.fromisoformat, times), default=None)
 
     def longest(self, but: Collection[str]) -> tuple[datetime, ...]:
         """Begin and end of the cell that took longest, but for those of some roles; nothing where no such cell has ended."""

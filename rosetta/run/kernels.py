@@ -130,8 +130,8 @@ class Kernels:
         variables = loaded.variables(row.imports, locked=bool(isolation), on_gpu=bool(gpus)) | isolation | row.variables
         # Before any other package of the name ``common``
         variables["PYTHONPATH"] = os.pathsep.join(filter(None, [str(checkout.root), shells]))
-        left_out = {name for name, value in row.variables.items() if not value}
-        return Kernel(python, {name: value for name, value in variables.items() if name not in left_out}, loaded.build)
+        asked = {name: value for name, value in variables.items() if row.variables.get(name) != ""}
+        return Kernel(python, asked, loaded.build)
 
 
 def write_kernelspec(folder: Path, kernel: Kernel, variables: dict[str, str], name: str, title: str) -> None:

@@ -6,7 +6,6 @@ This one is that of any other command: ``python -m rosetta.run.processes FOLDER 
 """
 
 import ctypes
-import json
 import os
 import signal
 import subprocess
@@ -16,7 +15,7 @@ import threading
 import uuid
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -180,10 +179,6 @@ class Outcome:
 
     status: str  # "ok", "failed" (an exception) or "crashed" (the kernel died)
     error: str | None = None
-
-
-def write(message: Job | Outcome, file: Path) -> None:
-    file.write_text(json.dumps(asdict(message)))
 
 
 def sockets(folder: Path) -> Path:
