@@ -15,14 +15,13 @@ import click
 from common.record import PATTERN
 from rosetta import data, files
 from rosetta.cli import count, where
+from rosetta.errors import RosettaError
 from rosetta.figures import PERCENT, Sample, spread
 from rosetta.files import Strict
 from rosetta.kinds.kind import BATCH
 from rosetta.measure.rows import Measuring
 from rosetta.notebook import by_role
 from rosetta.plan import Plan
-from rosetta.run import scripts
-from rosetta.run.scripts import Edit
 from rosetta.where import Where
 
 WRITTEN = Path(__file__).with_suffix(".toml")
@@ -34,7 +33,7 @@ class Figure(Strict):
     """Lessons about one figure. parameters: of the runs."""
 
     parameters: dict[str, Any]
-    lessons: dict[str, list[Edit]]
+    lessons: dict[str, list[tuple[str, str, str]]]  # role of a cell, what stands there, what is to stand there
 
 
 class Lessons(Strict):
@@ -61,13 +60,17 @@ def main(where: Where, seeds: int) -> None:
             print(f"{row.full_name}: {name}: {spread(Sample(values), 1, 1000)} ms a step", flush=True)
 
 
-def output(bench: Measuring, planned: Plan, edits: list[Edit]) -> str:
-    code = scripts.edited(by_role(planned.row.notebook), edits)
+def output(bench: Measuring, planned: Plan, edits: list[tuple[str, str, str]]) -> str:
+    code = dict(by_role(planned.row.notebook))
+    for role, before, after in edits:
+        if before not in code[role]:
+            raise RosettaError(f"the cell {role} does not hold {before}")
+        code[role] = code[role].replace(before, after)
     with TemporaryDirectory(prefix="rosetta-") as folder:
         return bench.script(planned, code, folder).run(bench.slot)
 
 
-def step_s(bench: Measuring, planned: Plan, edits: list[Edit]) -> float:
+def step_s(bench: Measuring, planned: Plan, edits: list[tuple[str, str, str]]) -> float:
     lines = [PATTERN.match(line) for line in output(bench, planned, edits).splitlines()]
     epochs = [float(line["seconds"]) for line in lines if line]
     return epochs[-1] * planned.constants[BATCH] / planned.constants["N_TRAIN"]

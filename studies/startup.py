@@ -11,10 +11,10 @@ import time
 from statistics import median
 
 import click
-from rosetta.kinds.train import TrainMetrics
 
 from rosetta import data, lock
 from rosetta.cli import count, where
+from rosetta.kinds import TrainMetrics
 from rosetta.measure.rows import Measuring
 from rosetta.paths import checkout
 from rosetta.run.execute import execute

@@ -5,13 +5,12 @@ from datetime import UTC, datetime
 from random import Random
 
 import pytest
-from rosetta.kinds.train import TrainMetrics
 
 from rosetta import records
 from rosetta.compare import apart, compare, read, show_batch
 from rosetta.errors import RosettaError
 from rosetta.figures import Sample
-from rosetta.kinds import KINDS
+from rosetta.kinds import KINDS, TrainMetrics
 from rosetta.paths import checkout
 from rosetta.records import Record
 from rosetta.terminal import Console
