@@ -21,7 +21,7 @@ from nbclient.exceptions import DeadKernelError
 from nbformat import NotebookNode
 from nbformat.v4 import new_output, output_from_msg
 from papermill.clientwrap import PapermillNotebookClient
-from papermill.engines import NotebookExecutionManager
+from papermill.engines import Engine, NotebookExecutionManager, papermill_engines
 from papermill.exceptions import PapermillExecutionError
 from traitlets import Instance, Type
 
@@ -30,7 +30,7 @@ from rosetta.paths import checkout
 from rosetta.run import processes
 from rosetta.run.processes import Job, Outcome, ending, error_line, sockets
 
-NAME = "rosetta"  # of the kernel
+NAME = "rosetta"  # of the kernel and of papermill's engine
 LONGEST_SOCKET = 100  # characters of the path; systems take 104 or 108, of which the number of the socket needs a few
 KEPT = 4 * 2**20  # characters of all outputs together; a record may have as many of its own
 LINE = 2000  # characters of a line of an error
@@ -55,7 +55,7 @@ def main(folder: Path) -> int:
 
 def execute(job: Job, executed: Path) -> Outcome:
     """Run the notebook as it would run in Jupyter: from its own folder, cell by cell."""
-    papermill.engines.PapermillNotebookClient = Client
+    papermill_engines.register(NAME, Cells)
     # Papermill takes the seconds of cells from the clock of the day, which may be set meanwhile.
     # The monotonic clock is the system's: it goes on from where the runner has read it
     NotebookExecutionManager.now = lambda _: datetime.fromtimestamp(job.clock + time.monotonic(), UTC)
@@ -75,6 +75,7 @@ def execute(job: Job, executed: Path) -> Outcome:
             str(notebook),
             str(executed).replace("{", "{{").replace("}", "}}"),  # papermill takes a path for a template
             job.parameters,
+            engine_name=NAME,
             kernel_name=NAME,
             language="python",  # a notebook need not name it
             cwd=str(checkout.root / notebook.parent),
@@ -82,7 +83,6 @@ def execute(job: Job, executed: Path) -> Outcome:
             stderr_file=sys.stderr,
             progress_bar=False,
             start_timeout=job.start_timeout_s,
-            iopub_timeout=READ_S,
             km=kernel,
         )
     except PapermillExecutionError as error:
@@ -136,6 +136,19 @@ class Client(PapermillNotebookClient):
                 return None
             self.room -= 0 if is_record else size
         return super().process_message(msg, cell, cell_index)
+
+
+class Cells(Engine):
+    """For papermill: what executes a notebook."""
+
+    @classmethod
+    def execute_managed_notebook(
+        cls, nb_man: Any, kernel_name: str, start_timeout: int, **options: Any
+    ) -> NotebookNode:
+        options = {name: options[name] for name in ("km", "stdout_file", "stderr_file")}
+        return Client(
+            nb_man, kernel_name=kernel_name, startup_timeout=start_timeout, iopub_timeout=READ_S, **options
+        ).execute()
 
 
 def shortened(text: str) -> str:
