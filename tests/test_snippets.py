@@ -139,7 +139,7 @@ def cases() -> Iterator:
 
 
 @pytest.mark.rows
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(2)
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("row", NOTEBOOKS, ids=lambda row: row.full_name)
 def test_what_is_saved_is_loaded(row, missing):
@@ -155,7 +155,7 @@ def test_what_is_saved_is_loaded(row, missing):
 
 
 @pytest.mark.rows
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(2)
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize(("row", "network"), list(cases()))
 def test_what_promises_to_compile_compiles(row, network, missing):
@@ -166,7 +166,7 @@ def test_what_promises_to_compile_compiles(row, network, missing):
 
 
 @pytest.mark.rows
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(2)
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("row", [row for row in NOTEBOOKS if row.task == "resnet50_features"], ids=lambda row: row.name)
 def test_own_pictures_are_cropped_alike(row, missing, tmp_path):
@@ -190,7 +190,7 @@ def test_own_pictures_are_cropped_alike(row, missing, tmp_path):
 
 
 @pytest.mark.rows
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(2)
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("feed", ["memory", "disk"])
 @pytest.mark.parametrize(

@@ -49,7 +49,7 @@ def measured(request) -> dict[str, list[Point] | RosettaError]:
 
 
 @pytest.mark.rows
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(2)
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.full_name)
 def test_phases(measured, missing, row):

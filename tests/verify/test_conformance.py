@@ -24,7 +24,7 @@ from rosetta.where import Where
 
 KNOWN = catalog.load()
 REAL = bool(os.environ.get("ROSETTA_DATA"))
-DRAWN = "3"
+DRAWN = "2"
 # One network in five environments, whose rows decode pictures themselves
 DECODERS = ("pytorch", "lightning", "fastai", "flax", "equinox", "paddle", "mindspore", "caffe2")
 PICTURES = 10
