@@ -19,13 +19,21 @@ SCHEMA = 2
 
 
 class Variant(Strict):
-    """A framework's notebooks with other parameters, or in another environment."""
+    """A framework's notebooks with other parameters, in another environment, or with cells that a program changes.
+
+    One that has neither parameters nor an environment is what its program makes of it (``Row.program``), in the tasks whose
+    ``task.toml`` names the row.
+    """
 
     title: str | None = None
     environment: Name | None = None
     imports: tuple[Module, ...] | None = None
     parameters: dict[str, Any] = {}
     variables: dict[str, str] = {}
+
+    @property
+    def is_program(self) -> bool:
+        return not (self.parameters or self.environment)
 
 
 class Framework(Strict):
@@ -73,6 +81,18 @@ class Row(Named, BaseModel):
     @property
     def notebook(self) -> Path:
         return checkout.notebooks / self.task / f"{self.framework}.ipynb"
+
+    @property
+    def program(self) -> Path | None:
+        """What changes the notebook's cells: ``programs/variants/TASK/FRAMEWORK-VARIANT.py``, else that of any task; None: nothing."""
+        file = notebooks.program("variants", self.task, f"{self.framework}-{self.variant}")
+        return file if file.is_file() else None
+
+    @property
+    def code(self) -> dict[str, str]:
+        """The code of each role as it runs, in the notebook's order."""
+        code = notebooks.by_role(self.notebook)
+        return notebooks.changed(code, *notebooks.changes(self.program, code)) if self.program else code
 
 
 class LeftOut(Strict):
@@ -179,7 +199,7 @@ class Catalog:
         return same or variants
 
     def _make(self, task: Task) -> list[Row]:
-        """The rows of a task: of every notebook, in the variants whose parameters it binds, and those that it says cannot exist."""
+        """The rows of a task: of every notebook, in its variants that apply, and those that it says cannot exist."""
         made = []
         for key, framework in self.frameworks.items():
             for name, variant in framework.complete_variants.items():
@@ -195,11 +215,19 @@ class Catalog:
                     variables=facts.variables | variant.variables,
                     facts=facts,
                 )
-                bound = self.bound(row.notebook, task) if row.notebook.is_file() else {}
-                applies = row.notebook.is_file() and (bound is None or set(row.parameters) <= set(bound))
-                if applies or row.facts.absent:
+                if row.facts.absent or self._applies(row, framework.variants.get(name)):
                     made.append(row)
         return made
+
+    def _applies(self, row: Row, variant: Variant | None) -> bool:
+        """Whether the notebook is there, and makes a row of the variant: it binds its parameters, or the task names the row."""
+        if not row.notebook.is_file():
+            return False
+        task = self.tasks[row.task]
+        if variant and variant.is_program:
+            return row.name in task.rows
+        bound = self.bound(row.notebook, task)
+        return bound is None or set(row.parameters) <= set(bound)
 
 
 def load() -> Catalog:
@@ -226,7 +254,20 @@ def load() -> Catalog:
         if not (checkout.environments / row.environment / "environment.toml").is_file():
             raise RosettaError(f"{path.name}: {row.name} names the environment {row.environment}, which is not there")
     _check_parameters(catalog, path.name)
+    _check_programs(catalog, path.name)
     return catalog
+
+
+def _check_programs(catalog: Catalog, name: str) -> None:
+    """A variant that only a program makes has one, in each task that names its row."""
+    for key, framework in catalog.frameworks.items():
+        for variant in (variant for variant, declared in framework.variants.items() if declared.is_program):
+            rows = [row for row in catalog.rows() if (row.framework, row.variant) == (key, variant)]
+            if not rows or not all(row.program for row in rows):
+                where = f"{name}: frameworks.{key}.variants.{variant} sets neither parameters nor an environment"
+                raise RosettaError(
+                    f"{where}: it takes programs/variants/{key}-{variant}.py, and a task.toml that names its row"
+                )
 
 
 def _check_parameters(catalog: Catalog, name: str) -> None:

@@ -19,7 +19,7 @@ from rosetta.errors import RosettaError, Unavailable
 from rosetta.figures import GIBIBYTES, Cell, Heading, Table
 from rosetta.journal import STYLES
 from rosetta.kinds.kind import Metrics
-from rosetta.notebook import by_role
+from rosetta.notebook import changed, changes, program
 from rosetta.paths import checkout
 from rosetta.records import Gpu
 from rosetta.run import devices, environments, machine, scripts
@@ -161,9 +161,9 @@ def _compute(row: Row, known: Catalog, folder: Path, slot: Slot, kernels: Kernel
 
     Raises RosettaError if they tell nothing.
     """
-    cells = by_role(row.notebook)
+    cells = row.code
     first = {"parameters": cells["parameters"], "setup": f"{cells['setup']}\n\n{INPUTS}"}
-    code = scripts.changed(first, *scripts.changes(scripts.program(PROGRAMS, row), tuple(first)))
+    code = changed(first, *changes(program(PROGRAMS, row.task, row.framework), tuple(first)))
     planned = plan.make(known, [row], UNTIMED, {}, gpu=slot.on_gpu)[0]
     script = scripts.write(planned, code, folder / "check.py", kernels, slot)
     metrics, meter = Metrics(), RunMeter(os.getpid(), slot.gpus)

@@ -48,9 +48,22 @@ def _imported(text: str) -> Iterator[str]:
         yield from (path for path in paths if (checkout.root / path).is_file())
 
 
-def is_todays(record: Record, notebook: Path) -> bool:
-    """Whether a record is of the notebook that the checkout has now."""
-    return record.notebook.sha256 == content(notebook)
+def of_row(row: Row, read: Read = files.read) -> str:
+    """SHA-256 of a row's notebook; of that and of its program, where a variant has one."""
+    digest = hashlib.sha256(read(row.notebook))
+    if row.program:
+        digest.update(read(row.program))
+    return digest.hexdigest()
+
+
+def _code(row: Row, read: Read = files.read) -> str:
+    """The code that decides a row: of its notebook and of its program."""
+    return code(row.notebook, read) + (read(row.program).decode("utf-8") if row.program else "")
+
+
+def is_todays(record: Record, row: Row) -> bool:
+    """Whether a record is of the row as the checkout has it now."""
+    return record.notebook.sha256 == of_row(row)
 
 
 def conditions(record: Record) -> tuple:
@@ -71,20 +84,19 @@ def run(row: Row, parameters: dict[str, Any], environment: str, machine: str, re
     environment: fingerprint of its pins, or the interpreter that the user named. read: one that remembers, where the keys of
     many runs are wanted.
     """
-    notebook = hashlib.sha256(read(row.notebook)).hexdigest()
-    imported = sources(code(row.notebook, read), read=read)
-    decisive = [notebook, imported, parameters, row.variables, environment, machine]
+    imported = sources(_code(row, read), read=read)
+    decisive = [of_row(row, read), imported, parameters, row.variables, environment, machine]
     return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()
 
 
 def proof(row: Row, task: Task, number: int, environment: str, synthetic: bool, gpu: bool) -> str:
     """SHA-256 over what decides the proof of a row: one whose digest is the one that was kept need not be proven again.
 
-    That is the notebook's code, the row's parameters and variables, what its task says of the proof, and the modules of
+    That is the code of the row, its parameters and variables, what its task says of the proof, and the modules of
     ``common`` that notebook and reference import. number: ``PROOF`` of the kind. environment: fingerprint of its recipe and
     pins, or the interpreter that the user named. synthetic: whether data is generated. gpu: whether the proof's machine has one.
     """
-    cells = code(row.notebook)
+    cells = _code(row)
     roots = [f"common/params/{task.key}.py", f"common/reference/{task.key}.py"]
     text = f"common/reference/{task.key}.txt"  # that a reference may train on
     roots += [text] if (checkout.root / text).is_file() else []

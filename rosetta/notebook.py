@@ -7,14 +7,14 @@ The site cuts notebooks by it, ``run`` and ``check`` refuse one that breaks it. 
 import ast
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Any
 
 from rosetta import files
-from rosetta.errors import RosettaError, meant
+from rosetta.errors import RosettaError, Unavailable, meant
 from rosetta.kinds import Kind
 from rosetta.paths import checkout, from_root
 from rosetta.tasks import TOLD, Task
@@ -29,6 +29,7 @@ METADATA = {
     "language_info": {"name": "python"},
 }
 KEPT = ("concepts", "tags")
+MARK = re.compile(r"^# %% (after )?(\w+)$", re.MULTILINE)  # of a cell of a program
 
 Read = Callable[[Path], bytes]  # reads a file; one that remembers, where many runs are looked at
 LINK = re.compile(r"\]\((?!\w+:|#)([^)#\s]+)")  # within the project
@@ -91,6 +92,57 @@ def links(notebook: Path) -> set[Path]:
     """The files and folders that a notebook's texts link, absolute; addresses on the web are left out."""
     text = "\n".join(cell.source for cell in cells(notebook) if cell.kind == "markdown")
     return {(notebook.parent / link).resolve() for link in LINK.findall(text)}
+
+
+# ---- Programs, which change cells
+
+
+def program(what: str, task: str, name: str) -> Path:
+    """The program of that name for a task, ``WHAT/TASK/NAME.py``, else the one for any, ``WHAT/NAME.py``, which need not be there."""
+    of_task = checkout.programs / what / task / f"{name}.py"
+    return of_task if of_task.is_file() else checkout.programs / what / f"{name}.py"
+
+
+def changes(file: Path, roles: Collection[str]) -> tuple[dict[str, str], dict[str, str]]:
+    """The cells of a program that stand instead of the notebook's, after a line ``# %% ROLE``, and those that follow the notebook's,
+    after ``# %% after ROLE``.
+
+    Raises Unavailable where there is no such file, RosettaError for a role that the notebooks do not have.
+    """
+    try:
+        _, *pieces = MARK.split(file.read_text(encoding="utf-8"))  # after or None, role, code, and so on
+    except FileNotFoundError:
+        raise Unavailable(f"not written: there is no {from_root(file)}") from None
+    instead, following = {}, {}
+    for after, role, code in zip(pieces[::3], pieces[1::3], pieces[2::3]):
+        if role not in roles:
+            raise RosettaError(f"{from_root(file)}: notebooks have no cell {role}")
+        (following if after else instead)[role] = code.strip()
+    return instead, following
+
+
+def changed(code: dict[str, str], instead: dict[str, str], after: dict[str, str]) -> dict[str, str]:
+    """The cells of a notebook with a program's changes, as ``changes`` reads them.
+
+    What follows the parameters begins the next cell, because a run's own parameters are put between the two.
+    """
+    made = {role: instead.get(role, source) for role, source in code.items()}
+    for role, source in after.items():
+        if role == "parameters":
+            made["setup"] = f"{source}\n\n\n{made['setup']}"
+        else:
+            made[role] += f"\n\n\n{source}"
+    return made
+
+
+def rewritten(notebook: Path, code: Mapping[str, str], note: str) -> str:
+    """The text of a notebook whose cells have this code, by role, and whose first text ends with a note."""
+    content = json.loads(files.text(notebook))
+    content["cells"][0]["source"] = [*content["cells"][0]["source"], f"\n\n{note}"]
+    for cell in content["cells"]:
+        if cell["cell_type"] == "code":
+            cell["source"] = code[cell["metadata"]["tags"][0]]
+    return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
 
 
 # ---- Parameters

@@ -20,7 +20,6 @@ from rosetta.figures import PERCENT, Sample, spread
 from rosetta.files import Strict
 from rosetta.kinds.kind import BATCH
 from rosetta.measure.rows import Measuring
-from rosetta.notebook import by_role
 from rosetta.plan import Plan
 from rosetta.where import Where
 
@@ -61,7 +60,7 @@ def main(where: Where, seeds: int) -> None:
 
 
 def output(bench: Measuring, planned: Plan, edits: list[tuple[str, str, str]]) -> str:
-    code = dict(by_role(planned.row.notebook))
+    code = dict(planned.row.code)
     for role, before, after in edits:
         if before not in code[role]:
             raise RosettaError(f"the cell {role} does not hold {before}")

@@ -16,7 +16,6 @@ import click
 from rosetta import data
 from rosetta.cli import count, where
 from rosetta.measure.rows import Measuring
-from rosetta.notebook import by_role
 from rosetta.paths import checkout
 from rosetta.run import scripts
 from rosetta.where import Where
@@ -31,7 +30,7 @@ def main(where: Where, repeats: int) -> None:
     data.locate_all(plans, None)
     for planned in plans:
         with TemporaryDirectory(prefix="rosetta-") as folder:
-            script = bench.script(planned, by_role(planned.row.notebook), folder)
+            script = bench.script(planned, planned.row.code, folder)
             command = [sys.executable, "run_all.py", "run", planned.row.full_name, "--preset", planned.preset]
             command += ["--out", f"{folder}/out", *(["--synthetic"] if where.synthetic else [])]
             command += [f"--python={each}" for each in where.python]

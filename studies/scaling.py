@@ -111,7 +111,7 @@ def _runs(known: Catalog, task: Task, every: list[Record]) -> list[str]:
     settings: dict[tuple, dict[str, dict[int, Record]]] = defaultdict(lambda: defaultdict(dict))
     for record in sorted(every, key=lambda record: record.started):
         row = rows.get(record.full_name)
-        if row and record.status == "ok" and record.metrics.steady_epoch_s and is_todays(record, row.notebook):
+        if row and record.status == "ok" and record.metrics.steady_epoch_s and is_todays(record, row):
             others = ", ".join(f"{name}={value}" for name, value in record.changed.items() if name != "DEVICES")
             setting = record.machine.name, ", ".join(filter(None, [record.preset, others]))
             settings[setting][record.full_name][record.params["DEVICES"]] = record

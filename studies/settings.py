@@ -14,7 +14,6 @@ from rosetta import lock
 from rosetta.cli import count, where
 from rosetta.measure import commands
 from rosetta.measure.rows import Measuring
-from rosetta.notebook import by_role
 from rosetta.plan import Plan
 from rosetta.run.scripts import Script
 from rosetta.where import Where, assignments
@@ -32,7 +31,7 @@ def main(where: Where, variables: tuple[str, ...], steps: int, epochs: int) -> N
         bench = Measuring(where, "this study", "turns")
 
         def both(planned: Plan, folder: str) -> list[Script]:
-            code = by_role(planned.row.notebook)
+            code = planned.row.code
             plain, other = (bench.script(planned, code, folder, name) for name in ("plain", "other"))
             return [plain, replace(other, variables=other.variables | changed)]
 

@@ -260,6 +260,7 @@ REFUSED = [  # file, the way to a value, what stands there, what is said, and th
     ("catalog", "frameworks good imports", ["numpy; import os"], "imports", None),
     ("catalog", "schema", 99, f"catalog.toml {NEWER}", ("a catalog of a newer version", "`schema` 99 in `catalog.toml`")),
     ("catalog", "frameworks good variants slow parameters", {"SECOND": 30}, "SECOND; did you mean SECONDS?", ("a typo in a variant", "`SECOND` for `SECONDS` in `catalog.toml`")),
+    ("catalog", "frameworks good variants slow parameters", {}, "it takes programs/variants/good-slow.py, and", ("a variant without its program", "`[frameworks.good.variants.slow]` without a line")),
     ("catalog", "frameworks good variants slow parameters", {"SECONDS": True}, "SECONDS is 0.05 by itself; it cannot be True", None),
     ("task", "presets smoke EPOSCH", 1, f"presets.smoke of notebooks/{TASK}/task.toml: EPOSCH; did you mean EPOCHS?", ("a typo in a preset", "`EPOSCH` for `EPOCHS` in `task.toml`")),
     ("task", "presets smoke EPOCHS", 0, "EPOCHS is 10 by itself; it cannot be 0", ("a preset that cannot be", "`EPOCHS = 0` in `task.toml`")),

@@ -16,7 +16,7 @@ from common.data import images, xrays
 from rosetta.catalog import Row
 from rosetta.errors import Unavailable
 from rosetta.measure.rows import Measuring
-from rosetta.notebook import by_role, cells
+from rosetta.notebook import cells
 from rosetta.run import devices
 from rosetta.run.devices import Workers
 from rosetta.where import Where
@@ -121,7 +121,7 @@ SHIFTED = 7  # the least that a crop makes which begins a pixel later
 def run(row: Row, after: str, parameters: dict, roles: tuple[str, ...] = ()) -> None:
     """A notebook with few steps, or its cells of these roles, and what follows, in one process. Raises RosettaError."""
     planned = MEASURING.short(row, parameters, steps=2, turns=1)
-    code = {role: source for role, source in by_role(row.notebook).items() if role in roles or not roles}
+    code = {role: source for role, source in row.code.items() if role in roles or not roles}
     with workers.share() as slot, TemporaryDirectory() as folder:
         MEASURING.script(planned, code | {"after": after}, folder).run(slot, timeout_s=900)
 
@@ -194,7 +194,7 @@ def test_own_pictures_are_cropped_alike(row, missing, tmp_path):
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("feed", ["memory", "disk"])
 @pytest.mark.parametrize(
-    "row", [row for row in NOTEBOOKS if "XRAYS" in by_role(row.notebook)["parameters"]], ids=lambda row: row.name
+    "row", [row for row in NOTEBOOKS if "XRAYS" in row.code["parameters"]], ids=lambda row: row.name
 )
 def test_xrays_are_read_alike(row, feed, missing, tmp_path):
     """As ChestX-ray14 is shipped: a table, and images in folders, some of which have four channels. Where the new side divides the old

@@ -268,12 +268,15 @@ parameters = { COMPILE = "default" }
 [frameworks.pytorch.variants.bf16]
 parameters = { PRECISION = "bf16" }
 [frameworks.pytorch.variants.torch1]
-title = "PyTorch 1"
+environment = "test"
+[frameworks.pytorch.variants.rewritten]
+title = "PyTorch, rewritten"
 """
+PROGRAM = '"""Why."""\n\n# %% after setup\nprint("the program was here")\n'
 
 
-def test_a_variant_is_a_row_where_the_notebook_binds_its_parameters(standin):
-    """A new task with a framework that has variants needs no line for those that its notebook does not know."""
+def test_a_variant_is_a_row_where_it_applies(standin):
+    """Where the notebook binds its parameters, and, of a program, where the task names it: a new task needs no line for others."""
     standin.catalog(standin.entry("good") + VARIANTS)
     toys.write(standin.root)
     toys.notebook(standin.root, "toy_train", "import sys;", "COMPILE = None\nimport sys;", framework="pytorch")
@@ -283,15 +286,32 @@ def test_a_variant_is_a_row_where_the_notebook_binds_its_parameters(standin):
     standin.catalog(standin.entry("good") + VARIANTS.replace("PRECISION", "COMPILE"))
     with (standin.root / "catalog.toml").open("a") as catalog:
         catalog.write(toys.FRAMEWORK)
+    task = standin.root / "notebooks" / "toy_infer" / "task.toml"
+    with task.open("a") as facts:
+        facts.write('\n[rows."pytorch[rewritten]"]\ncost = { start_s = 1, item_ms = 0.1 }\n')
+    listed = standin.call("list", own_python=False)
+    assert listed.returncode == 2 and "it takes programs/variants/pytorch-rewritten.py" in one_line(listed.stderr)
+    program = standin.root / "programs" / "variants" / "pytorch-rewritten.py"
+    program.parent.mkdir(parents=True)
+    program.write_text(PROGRAM)
     listed = standin.call("list", own_python=False)
     assert re.findall(r"^(toy_\S+/pytorch\S*)", listed.stdout, re.MULTILINE) == [
         "toy_infer/pytorch",
         "toy_infer/pytorch[torch1]",
+        "toy_infer/pytorch[rewritten]",
         "toy_train/pytorch",
         "toy_train/pytorch[compiled]",
         "toy_train/pytorch[bf16]",
         "toy_train/pytorch[torch1]",
     ], listed.stdout + listed.stderr
+    done = standin.run("toy_infer/pytorch", "toy_infer/pytorch[rewritten]", options=())
+    assert done.returncode == 0, done.stdout + done.stderr
+    (plain,), (changed,) = (list(standin.out.rglob(f"{name}.json")) for name in ("pytorch", "pytorch-rewritten"))
+    copy = changed.with_suffix(".ipynb").read_text()
+    assert "the program was here" in copy and "programs/variants/pytorch-rewritten.py`. Why." in copy
+    plain, changed = (json.loads(file.read_text()) for file in (plain, changed))
+    assert plain["notebook"]["path"] == changed["notebook"]["path"]
+    assert plain["notebook"]["sha256"] != changed["notebook"]["sha256"] and plain["key"] != changed["key"]
 
 
 def test_runner_is_as_it_was(toy):

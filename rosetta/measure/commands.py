@@ -17,6 +17,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from rosetta import catalog, data, records
+from rosetta import notebook as notebooks
 from rosetta.catalog import Catalog, Row
 from rosetta.errors import RosettaError, Unavailable, needs_extra
 from rosetta.figures import clock
@@ -24,11 +25,9 @@ from rosetta.kinds.kind import BATCH
 from rosetta.measure import protocols, rows, tables
 from rosetta.measure.rows import Measuring, Process
 from rosetta.measure.tables import PHASES, milliseconds
-from rosetta.notebook import by_role
 from rosetta.paths import portable
 from rosetta.plan import Plan, checked
 from rosetta.records import Point, Record
-from rosetta.run import scripts
 from rosetta.run.devices import Slot
 from rosetta.run.machine import describe
 from rosetta.run.scripts import Script
@@ -126,9 +125,10 @@ def fastest(where: Where, steps: int, epochs: int) -> int:
     bench = Measuring(where, "measure fastest", "turns")
 
     def both(planned: Plan, folder: str) -> list[Script]:
-        code = by_role(planned.row.notebook)
-        change = scripts.changes(scripts.program("fastest", planned.row), planned.kind.names)
-        codes = {"notebook": code, "fastest": scripts.changed(code, *change)}
+        code = planned.row.code
+        file = notebooks.program("fastest", planned.row.task, planned.row.framework)
+        change = notebooks.changes(file, planned.kind.names)
+        codes = {"notebook": code, "fastest": notebooks.changed(code, *change)}
         return [bench.script(planned, code, folder, name) for name, code in codes.items()]
 
     return against(bench, "fastest", bench.compared(steps, epochs), epochs, both, {})
@@ -269,9 +269,9 @@ def time_phases(
     Raises RosettaError where the framework's phases fail, Unavailable where they are not written or cannot run here.
     """
     roles = planned.kind.names
-    _, phases = scripts.changes(scripts.program("phases", planned.row), roles)
+    _, phases = notebooks.changes(notebooks.program("phases", planned.row.task, planned.row.framework), roles)
     before = roles[: roles.index("optimizer") + 1]
-    code = {role: source for role, source in by_role(planned.row.notebook).items() if role in before}
+    code = {role: source for role, source in planned.row.code.items() if role in before}
     asked = asdict(grid) | {"phases": list(PHASES), "warm_up": WARM_UP, "modules": bench.modules}
     with TemporaryDirectory(prefix="rosetta-") as folder:
         script = bench.script(planned, code | {"phases": phases["optimizer"]}, folder)
@@ -292,7 +292,7 @@ def time_passes(
     bench: Measuring, planned: Plan, record: Record, slot: Slot, grid: Grid, place: dict
 ) -> Iterator[list[Point]]:
     """The points of a row with so many threads, a process for each batch size: networks may be compiled for theirs."""
-    code = by_role(planned.row.notebook)
+    code = planned.row.code
     for size in grid.batch_sizes:
         of_size = place | {BATCH: size}
         sized = bench.short(planned.row, of_size, grid.steps, turns=1)

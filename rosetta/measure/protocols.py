@@ -160,7 +160,7 @@ def _earlier(bench: Measuring, name: str) -> dict[str, Measurement]:
         newest, row = measured.newest, of_rows.get(measured.newest.full_name)
         if row and newest.machine.name == bench.slot.machine.name and newest.changed == {NAME: name}:
             synthetic = bench.where.synthetic or bench.catalog.task(row.task).data is None
-            if newest.dataset.synthetic == synthetic and is_todays(newest, row.notebook):
+            if newest.dataset.synthetic == synthetic and is_todays(newest, row):
                 made[row.full_name] = measured
     return made
 

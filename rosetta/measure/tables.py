@@ -12,9 +12,9 @@ from rosetta.kinds import KINDS
 from rosetta.kinds.kind import BATCH
 from rosetta.measure import rows
 from rosetta.measure.rows import STEPS, Group, Measurement
+from rosetta.notebook import program
 from rosetta.paths import checkout
 from rosetta.records import Point, Record
-from rosetta.run import scripts
 from rosetta.tasks import Task
 
 PAGE, WRITTEN = "speed.md", "performance.md"  # below the results folder; by hand, with tables
@@ -262,7 +262,7 @@ def _without_program(what: str, catalog: Catalog, group: Group) -> list[str]:
     measured = {each.newest.full_name for each in group}
     having, lacking = [], []
     for row in catalog.rows(newest.task):
-        if scripts.program(what, row).is_file():
+        if program(what, row.task, row.framework).is_file():
             having.append(row.title)
         elif row.full_name not in measured:
             lacking.append(row.title)

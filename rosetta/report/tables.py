@@ -121,7 +121,7 @@ def details(results: TaskResults, column: Column) -> Table:
             figures = [_figure(quantity, runs, results.task) for quantity in shown]
             figures += _gpu_facts(row, runs, results.task) if gpu_facts else []
             which = "record" if len(runs) == 1 else f"first of {len(runs)}"
-            earlier = "" if is_todays(runs[0], row.notebook) else ", of an earlier notebook"
+            earlier = "" if is_todays(runs[0], row) else ", of an earlier notebook"
             rows.append([*facts, *figures, Cell(which + earlier, to=runs[0])])
     return Table(_headings("framework", "versions", "device", *shown, *gpu_facts, "record"), rows, column.title)
 
@@ -233,7 +233,5 @@ def _gpu_facts(row: Row, runs: list[Record], task: Task) -> list[Cell]:
     card, flop = machine.card_facts().get(gpu.name), task.flop(runs[0].params | {BATCH: 1})
     share = sample.median * flop / (1e12 * card.peak_fp32) if sample and flop and card and not other_gpus else None
     # An earlier notebook may have done it otherwise
-    facts = [
-        Cell(fact if fact and is_todays(runs[0], row.notebook) else "") for fact in (row.facts.feeds, row.facts.waits)
-    ]
+    facts = [Cell(fact if fact and is_todays(runs[0], row) else "") for fact in (row.facts.feeds, row.facts.waits)]
     return [*facts, Cell("" if share is None else f"{share:.1%}", share)]

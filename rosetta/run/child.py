@@ -54,12 +54,12 @@ def main(folder: Path) -> int:
 
 
 def execute(job: Job, executed: Path) -> Outcome:
-    """Run the notebook as it would run in Jupyter: from its own folder, cell by cell."""
+    """Run the notebook as it would run in Jupyter: from its folder, cell by cell."""
     papermill_engines.register(NAME, Cells)
     # Papermill takes the seconds of cells from the clock of the day, which may be set meanwhile.
     # The monotonic clock is the system's: it goes on from where the runner has read it
     NotebookExecutionManager.now = lambda _: datetime.fromtimestamp(job.clock + time.monotonic(), UTC)
-    notebook, socket = Path(job.notebook), sockets(executed.parent) / "kernel"
+    socket = sockets(executed.parent) / "kernel"
     # By files, since of runs that start together two may be given the same free port, and then one of their kernels dies.
     # Only where the temporary folder has a long name it has to be ports
     by_files = {"transport": "ipc", "ip": str(socket)} if len(str(socket)) <= LONGEST_SOCKET else {}
@@ -72,13 +72,13 @@ def execute(job: Job, executed: Path) -> Outcome:
     )
     try:
         papermill.execute_notebook(
-            str(notebook),
+            job.notebook,
             str(executed).replace("{", "{{").replace("}", "}}"),  # papermill takes a path for a template
             job.parameters,
             engine_name=NAME,
             kernel_name=NAME,
             language="python",  # a notebook need not name it
-            cwd=str(checkout.root / notebook.parent),
+            cwd=str(checkout.root / job.folder),
             stdout_file=sys.stdout,
             stderr_file=sys.stderr,
             progress_bar=False,

@@ -1,5 +1,6 @@
 """One run: ``execute`` takes a plan, and gives a record, whatever the notebook does in between."""
 
+import ast
 import json
 import os
 import re
@@ -22,10 +23,11 @@ from typing import Any, BinaryIO
 from pydantic import BaseModel, ValidationError
 
 from common.record import MIME, PATTERN
-from rosetta import files
+from rosetta import files, identity
+from rosetta.catalog import Row
 from rosetta.errors import RosettaError, Unavailable
 from rosetta.files import reason
-from rosetta.identity import content
+from rosetta.notebook import rewritten
 from rosetta.paths import checkout, from_root, portable
 from rosetta.plan import Plan
 from rosetta.records import Commit, Dataset, Gpu, Notebook, Point, Record, readable
@@ -130,7 +132,9 @@ def execute(plan: Plan, slot: Slot, kernels: Kernels, watch: Watcher, folder: Pa
         # Run
         watch(Progress("starting"))
         started, clock = time.monotonic(), time.time() - time.monotonic()
-        job = Job(from_root(plan.row.notebook), plan.parameters, str(kernel.python), variables, slot.processors, clock)
+        notebook, python = _as_it_runs(plan.row, run.folder), str(kernel.python)
+        own = from_root(plan.row.notebook.parent)
+        job = Job(from_root(notebook), own, plan.parameters, python, variables, slot.processors, clock)
         (run.folder / JOB).write_text(json.dumps(asdict(job)))
         with OtherPrograms(slot.processors) as programs:
             outcome, meter = run_process(run, plan, slot, watch)
@@ -170,7 +174,7 @@ def blank(plan: Plan, slot: Slot, kernels: Kernels) -> Record:
         status="failed",
         started=datetime.now(UTC).replace(microsecond=0),
         commit=commit(),
-        notebook=Notebook(path=from_root(row.notebook), sha256=content(row.notebook)),
+        notebook=Notebook(path=from_root(row.notebook), sha256=identity.of_row(row)),
         machine=slot.machine,
         threads=slot.threads,
         seed=plan.seed,
@@ -206,6 +210,17 @@ def new_folder(parent: Path | None) -> Path:
 def not_run(plan: Plan, slot: Slot, kernels: Kernels, status: str, error: str) -> Run:
     """A run that never started, with a record and a folder like any other."""
     return Run(blank(plan, slot, kernels), new_folder(None)).end(status, error)
+
+
+def _as_it_runs(row: Row, folder: Path) -> Path:
+    """The notebook of a row, or a copy in the folder that is changed by the program of its variant."""
+    if not row.program:
+        return row.notebook
+    why = ast.get_docstring(ast.parse(files.text(row.program)))
+    note = f"**Of this copy, cells are changed** by `{from_root(row.program)}`. {why}"
+    copy = folder / "changed.ipynb"
+    copy.write_text(rewritten(row.notebook, row.code, note), encoding="utf-8")
+    return copy
 
 
 def run_process(run: Run, plan: Plan, slot: Slot, watch: Watcher) -> tuple[Outcome, RunMeter]:

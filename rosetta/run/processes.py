@@ -165,6 +165,7 @@ class Job:
     """What a run's process is told, by a file of the run's folder. Nothing else decides what the notebook gets."""
 
     notebook: str  # from the repository's root where it lies below it
+    folder: str  # where it runs, likewise
     parameters: dict[str, Any]  # that papermill puts into the notebook
     python: str = sys.executable  # of the kernel
     variables: dict[str, str] = field(default_factory=dict)  # of the kernel, on top of this process's own

@@ -3,22 +3,19 @@
 import os
 import re
 import subprocess
-from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from rosetta.catalog import Row
 from rosetta.catalog import load as load_catalog
-from rosetta.errors import RosettaError, Unavailable
-from rosetta.paths import checkout, from_root
+from rosetta.errors import RosettaError
+from rosetta.notebook import program
+from rosetta.paths import from_root
 from rosetta.plan import Plan
 from rosetta.run import devices
 from rosetta.run.devices import Slot
 from rosetta.run.kernels import Kernels
 from rosetta.run.processes import last_words
-
-MARK = re.compile(r"^# %% (after )?(\w+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -38,45 +35,6 @@ class Script:
     def run(self, slot: Slot, timeout_s: float | None = None) -> str:
         """To its end; what it prints. Raises RosettaError with its last words if it fails."""
         return run("its script", [str(self.python), str(self.file)], self.folder, self.environment(slot), timeout_s)
-
-
-def program(what: str, row: Row) -> Path:
-    """The framework's program for the row's task, ``WHAT/TASK/FRAMEWORK.py``, else the one for any, which need not be there."""
-    name = f"{row.framework}.py"
-    of_task = checkout.programs / what / row.task / name
-    return of_task if of_task.is_file() else checkout.programs / what / name
-
-
-def changes(file: Path, roles: Collection[str]) -> tuple[dict[str, str], dict[str, str]]:
-    """The cells of a program that stand instead of the notebook's, after a line ``# %% ROLE``, and those that follow the notebook's,
-    after ``# %% after ROLE``.
-
-    Raises Unavailable where there is no such file, RosettaError for a role that the notebooks do not have.
-    """
-    try:
-        _, *pieces = MARK.split(file.read_text(encoding="utf-8"))  # after or None, role, code, and so on
-    except FileNotFoundError:
-        raise Unavailable(f"not written: there is no {from_root(file)}") from None
-    instead, following = {}, {}
-    for after, role, code in zip(pieces[::3], pieces[1::3], pieces[2::3]):
-        if role not in roles:
-            raise RosettaError(f"{from_root(file)}: notebooks have no cell {role}")
-        (following if after else instead)[role] = code.strip()
-    return instead, following
-
-
-def changed(code: dict[str, str], instead: dict[str, str], after: dict[str, str]) -> dict[str, str]:
-    """The cells of a notebook with a program's changes, as ``changes`` reads them.
-
-    What follows the parameters begins the next cell, because a run's own parameters are put between the two.
-    """
-    made = {role: instead.get(role, source) for role, source in code.items()}
-    for role, source in after.items():
-        if role == "parameters":
-            made["setup"] = f"{source}\n\n\n{made['setup']}"
-        else:
-            made[role] += f"\n\n\n{source}"
-    return made
 
 
 def write(planned: Plan, code: dict[str, str], file: Path, kernels: Kernels, slot: Slot) -> Script:
@@ -142,7 +100,7 @@ def convert_weights(task_key: str, source: str, file: Path, to: Path, kernels: K
     if other := _no_weights(file):
         raise RosettaError(f"{file} is {other}")
     (row, *_) = catalog.select([task.weights[source]], task_key)
-    reader = program("weights", row)
+    reader = program("weights", row.task, row.framework)
     with TemporaryDirectory(prefix="rosetta-") as folder:
         kernel, made = kernels.get(row, Path(folder) / "install.log"), Path(folder) / "weights.npz"
         script = Script(reader, kernel.python, kernel.variables, Path(folder))

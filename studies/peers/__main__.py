@@ -20,7 +20,6 @@ from rosetta import lock
 from rosetta.cli import count, where
 from rosetta.measure import commands
 from rosetta.measure.rows import Measuring
-from rosetta.notebook import by_role
 from rosetta.paths import checkout
 from rosetta.plan import Plan
 from rosetta.run.scripts import Script
@@ -91,7 +90,7 @@ def main(where: Where, source: str, steps: int, epochs: int) -> None:
                     module = "tf_cnn"
                     arguments = (str(benchmarks), model, batch_size, size["WARMUP"], size["STEPS"], size["REPEATS"])
                 file.write_text(SCRIPT.format(module=module, arguments=arguments))
-                ours = bench.script(planned, by_role(planned.row.notebook), folder)
+                ours = bench.script(planned, planned.row.code, folder)
                 variables = {name: value for name, value in ours.variables.items() if name not in OURS_ALONE}
                 return [ours, Script(file, ours.python, variables, checkout.root)]
 

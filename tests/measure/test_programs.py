@@ -7,8 +7,8 @@ import pytest
 
 from rosetta import catalog
 from rosetta.catalog import Row
-from rosetta.notebook import by_role
-from rosetta.run import devices, scripts
+from rosetta.notebook import changed, changes, program
+from rosetta.run import devices
 from rosetta.run.devices import Workers
 from rosetta.run.kernels import Kernels
 from rosetta.verify import infer, speed, train
@@ -18,7 +18,7 @@ from rosetta.verify.train import BATCH, Size
 from tests.verify.copies import Copy, copied, edited
 
 KNOWN = catalog.load()
-ROWS = [row for row in KNOWN.rows() if KNOWN.kind(row).turns and scripts.program("fastest", row).is_file()]
+ROWS = [row for row in KNOWN.rows() if KNOWN.kind(row).turns and program("fastest", row.task, row.framework).is_file()]
 # Their programs are those of other rows here, with nothing that depends on the variant
 LEFT_OUT = (
     "pytorch[compiled]",
@@ -56,8 +56,7 @@ REAL = bool(os.environ.get("ROSETTA_DATA"))
 
 def rewritten(row: Row, on_a_gpu: bool, folder: Path) -> Copy:
     """The row's notebook with its program's cells."""
-    change = scripts.changes(scripts.program("fastest", row), KNOWN.kind(row).names)
-    code = scripts.changed(by_role(row.notebook), *change)
+    code = changed(row.code, *changes(program("fastest", row.task, row.framework), KNOWN.kind(row).names))
     if on_a_gpu:
         code = edited(code, ON_A_GPU[row.full_name])
     if KNOWN.kind(row).trains:

@@ -17,8 +17,9 @@ from rosetta import catalog
 from rosetta.errors import RosettaError, Unavailable
 from rosetta.measure import commands, inside
 from rosetta.measure.rows import Process
+from rosetta.notebook import changed, changes, program
 from rosetta.paths import checkout
-from rosetta.run import devices, scripts
+from rosetta.run import devices
 from rosetta.run.scripts import Script
 
 KNOWN = catalog.load()
@@ -28,31 +29,32 @@ PROGRAMS = sorted(file.relative_to(checkout.programs) for file in checkout.progr
 def test_cells_are_replaced_and_appended(tmp_path):
     file = tmp_path / "x.py"
     file.write_text('"""Why."""\n\n# %% after parameters\nz = 0\n\n# %% after data\nx = 1\n\n# %% train\ny = 2\n')
-    change = scripts.changes(file, ("parameters", "data", "train"))
-    code = scripts.changed({"parameters": "p", "setup": "s", "data": "a", "train": "b", "record": "c"}, *change)
+    change = changes(file, ("parameters", "data", "train"))
+    code = changed({"parameters": "p", "setup": "s", "data": "a", "train": "b", "record": "c"}, *change)
     expected = {"parameters": "p", "setup": "z = 0\n\n\ns", "data": "a\n\n\nx = 1", "train": "y = 2", "record": "c"}
     assert code == expected
     with pytest.raises(RosettaError, match="notebooks have no cell train"):
-        scripts.changes(file, ("parameters", "data"))
+        changes(file, ("parameters", "data"))
     with pytest.raises(Unavailable, match="not written: there is no .*y.py"):
-        scripts.changes(tmp_path / "y.py", ("train",))
+        changes(tmp_path / "y.py", ("train",))
 
 
 @pytest.mark.parametrize("file", PROGRAMS, ids=str)
 def test_every_program_is_of_a_framework(file):
     what, *task, name = file.parts
-    rows = [row for row in KNOWN.rows(*task) if f"{row.framework}.py" == name]
+    suffix = "-{}.py" if what == "variants" else ".py"
+    rows = [row for row in KNOWN.rows(*task) if row.framework + suffix.format(row.variant) == name]
     assert rows, "no notebook is of this framework"
     file = checkout.programs / file
     if task:
-        assert scripts.program(what, rows[0]) == file
+        assert program(what, rows[0].task, file.stem) == file
     else:
         names = {task.data for task in KNOWN.tasks.values() if task.data} | set(KNOWN.tasks)
         assert not [name for name in names if name in file.read_text()], "a program of any task names none"
     if what == "weights":
         assert file.stem in KNOWN.task(task[0]).weights.values(), "a whole program, of no cells"
         return
-    instead, after = scripts.changes(file, KNOWN.kind(rows[0]).names)
+    instead, after = changes(file, KNOWN.kind(rows[0]).names)
     assert instead or after
     if what == "phases":
         assert set(after) == {"optimizer"} and not instead

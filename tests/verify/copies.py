@@ -19,6 +19,10 @@ class Copy(Row):
     def notebook(self) -> Path:
         return self.path
 
+    @property
+    def program(self) -> None:
+        """The copy has its changes already."""
+
 
 def copied(row: Row, code: dict[str, str], folder: Path) -> Copy:
     """Write the row's notebook below the folder, with this code by role in place of its own."""

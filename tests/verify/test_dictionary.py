@@ -7,7 +7,6 @@ from itertools import zip_longest
 import pytest
 
 from rosetta import catalog
-from rosetta.notebook import by_role
 from rosetta.run import devices
 from rosetta.run.devices import Workers
 from rosetta.run.kernels import Kernels
@@ -350,7 +349,7 @@ def told(tmp_path_factory, pytestconfig) -> dict[tuple[str, str], str]:
         (row,) = KNOWN.select([framework], TASK)[:1]
         for turn in turns:
             edits = [(MISTAKES[mistake][0], *MISTAKES[mistake][place]) for mistake in turn]
-            mutant = copied(row, edited(by_role(row.notebook), edits), tmp_path_factory.mktemp("mutant"))
+            mutant = copied(row, edited(row.code, edits), tmp_path_factory.mktemp("mutant"))
             reference = entries.Reference(KNOWN.task(TASK), row.facts.flavour)
             (_, second), outputs = entries.judge(mutant, bench.prober(mutant, reference), reference, gpu=False)
             assert not outputs.error, outputs.error

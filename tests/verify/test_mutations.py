@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from rosetta import catalog
-from rosetta.notebook import by_role
 from rosetta.run import devices
 from rosetta.run.devices import Workers
 from rosetta.run.kernels import Kernels
@@ -43,13 +42,13 @@ def plant(case: Case, folder: Path) -> Copy:
     """The row's notebook with the mistake."""
     task, name, mistake = case
     (row,) = KNOWN.select([name], task)
-    return copied(row, edited(by_role(row.notebook), PLANTED[task][mistake].edits(name)), folder)
+    return copied(row, edited(row.code, PLANTED[task][mistake].edits(name)), folder)
 
 
 def test_every_mistake_can_be_planted():
     for task, name, mistake in CASES:
         (row,) = KNOWN.select([name], task)
-        code = by_role(row.notebook)
+        code = row.code
         assert edited(code, PLANTED[task][mistake].edits(name)) != code, (task, name, mistake)
     assert len(CASES) > 100
 

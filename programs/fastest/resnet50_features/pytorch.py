@@ -4,7 +4,8 @@
 from torch.fx.experimental.optimization import fuse
 
 weights = export_weights()
-model = fuse(model)
+if "forward" not in vars(model):               # in BF16 it is another one, which cannot be traced
+    model = fuse(model)
 
 
 def export_weights():

@@ -1,0 +1,38 @@
+"""PyTorch 1: `transforms.ToTensor` in the place of `transforms.v2`, which torchvision 0.11 does not have."""
+
+# %% setup
+from itertools import repeat
+
+import torch
+from torch.utils.data import DataLoader
+from torchvision import datasets, transforms
+
+from common.data import examples, image_folder
+from common.params.networks import network
+
+torch.manual_seed(SEED)
+torch.backends.cudnn.benchmark = True
+torch.backends.fp32_precision = "ieee"
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+print("PyTorch", torch.__version__, "on", device)
+
+# %% data
+net = network(NETWORK)
+
+
+def endless(loader):
+    while True:
+        for x, y in loader:
+            yield x.to(device, non_blocking=True), y.to(device, non_blocking=True)
+
+
+if IMAGES:
+    scaled = transforms.Compose([transforms.Resize(net.input_shape[1:]), transforms.ToTensor()])
+    images = datasets.ImageFolder(image_folder.checked(IMAGES, BATCHSIZE, net), scaled)
+    batches = endless(DataLoader(
+        images, BATCHSIZE, shuffle=True, drop_last=True, num_workers=WORKERS,
+        persistent_workers=WORKERS > 0, pin_memory=device.type == "cuda"))
+else:
+    inputs, labels = map(torch.from_numpy, examples.batch(net, BATCHSIZE, SEED, TEXT))
+    batches = repeat((inputs.to(device), labels.long().to(device)))
+print("batches of", BATCHSIZE, "from", IMAGES or TEXT or "noise")
