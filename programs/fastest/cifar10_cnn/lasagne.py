@@ -1,8 +1,8 @@
 """Lasagne on Theano: images, labels and the sum of losses are shared variables, on the device, and one function trains a batch of them."""
 
 # %% optimizer
-images, labels = T.tensor4("images"), T.lvector("labels")
-probabilities = lasagne.layers.get_output(network, images)
+labels = T.lvector("labels")
+probabilities = lasagne.layers.get_output(network)
 loss = lasagne.objectives.categorical_crossentropy(probabilities, labels).mean()
 params = lasagne.layers.get_all_params(network, trainable=True)
 updates = lasagne.updates.momentum(loss, params, learning_rate=LR, momentum=MOMENTUM)
