@@ -5,7 +5,7 @@ it."""
 # %% after data
 from torch.utils.data import BatchSampler, RandomSampler
 
-x_train, y_train = (array.to("cuda" if accelerator == "gpu" else "cpu") for array in (x_train, y_train))
+x_train, y_train = (array.to("cuda" if torch.cuda.is_available() else "cpu") for array in (x_train, y_train))
 train_set = TensorDataset(x_train, y_train)
 batches = BatchSampler(RandomSampler(train_set), BATCHSIZE, drop_last=False)
 train_loader = DataLoader(train_set, batch_size=None, sampler=batches)  # None: the sampler's lists are the batches
@@ -33,6 +33,6 @@ class EndOfEpoch(L.Callback):
 
 
 warnings.filterwarnings("ignore", ".*barebones=True.*")  # self.log does nothing
-trainer = L.Trainer(max_epochs=EPOCHS, accelerator=accelerator, devices=1, callbacks=[EndOfEpoch()], barebones=True)
+trainer = L.Trainer(max_epochs=EPOCHS, devices=1, callbacks=[EndOfEpoch()], barebones=True)
 log = EpochLog(EPOCHS)
 trainer.fit(model, train_loader)

@@ -28,5 +28,5 @@ def value(loss):
 
 
 warnings.filterwarnings("ignore", ".*self.trainer.*not registered.*")
-model.to("cuda" if accelerator == "gpu" else "cpu").train()
+model.to("cuda" if torch.cuda.is_available() else "cpu").train()
 optimizer = model.configure_optimizers()
