@@ -178,7 +178,7 @@ MUTATIONS = {
         mxnet_gluon=("data", "shuffle=True", 'shuffle=True, last_batch="discard" if N_TRAIN > BATCHSIZE else "keep"'),
         flax=(
             "train",
-            "range(n_scanned, len(order), BATCHSIZE)",
+            "range(0, len(order), BATCHSIZE)",
             "range(0, max(1, len(order) - BATCHSIZE + 1), BATCHSIZE)",
         ),
     ),

@@ -4,11 +4,14 @@
 from itertools import repeat
 
 import torch
+from torch import nn
 from torch.utils.data import DataLoader
-from torchvision import datasets, transforms
+from torchvision import datasets, models, transforms
 
 from common.data import examples, image_folder
 from common.params.networks import network
+from common.steps import StepLog, record_steps
+from common.weights import load_weights
 
 torch.manual_seed(SEED)
 torch.backends.cudnn.benchmark = True

@@ -8,7 +8,9 @@ from torch import nn
 from torchvision import transforms
 
 from common.data import images
-from common.params.resnet50_features import DEVIATION, MEAN
+from common.params.resnet50_features import DEVIATION, MEAN, WEIGHT_SHAPES
+from common.passes import PassLog, record_passes
+from common.weights import load_weights
 
 torch.manual_seed(SEED)
 torch.backends.fp32_precision = "ieee"
