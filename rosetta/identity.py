@@ -5,7 +5,6 @@ import json
 import re
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from rosetta import files
@@ -17,11 +16,6 @@ from rosetta.tasks import Task
 
 FETCHING = "common/data/download.py"  # it decides nothing: what is downloaded has a SHA-256 of its own
 IMPORT = re.compile(r"^\s*(?:from|import) (common\b[\w.]*)(?: import ([\w, ]+))?", re.MULTILINE)
-
-
-def content(file: Path) -> str:
-    """SHA-256 of a file."""
-    return hashlib.sha256(files.read(file)).hexdigest()
 
 
 def sources(text: str, *others: str, read: Read = files.read) -> dict[str, str]:

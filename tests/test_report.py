@@ -10,7 +10,7 @@ from markdown_it import MarkdownIt
 
 from rosetta import catalog, cli, files, markdown, records
 from rosetta.errors import RosettaError
-from rosetta.identity import content
+from rosetta.identity import of_row
 from rosetta.kinds import KINDS, TrainMetrics
 from rosetta.measure import tables as measured_tables
 from rosetta.paths import checkout
@@ -256,7 +256,7 @@ def test_headline_is_of_the_first_column_with_and_without_a_gpu(page):
 
 
 def test_page_says_where_a_copy_is_of_an_earlier_notebook(page):
-    today = Notebook(path="x.ipynb", sha256=content(CATALOG.select(["flax"], TASK)[0].notebook), executed="flax.ipynb")
+    today = Notebook(path="x.ipynb", sha256=of_row(CATALOG.select(["flax"], TASK)[0]), executed="flax.ipynb")
     text = page(make(), make("flax", notebook=today)).partition("## here, quick")[2]
     assert ", of an earlier notebook](" in line_of(text, "PyTorch")[0] and "| [record](" in line_of(text, "Flax")[0]
 

@@ -214,7 +214,7 @@ def test_clock_that_is_set_ends_no_start_and_changes_no_second_of_a_cell(tmp_pat
     child.sockets(folder).mkdir()
     try:
         launched = datetime.now(UTC)
-        job = child.Job(str(notebook), {}, str(slow), clock=time.time() - time.monotonic())
+        job = child.Job(str(notebook), str(notebook.parent), {}, str(slow), clock=time.time() - time.monotonic())
         assert child.execute(job, folder / "executed.ipynb").status == "ok"
     finally:
         shutil.rmtree(child.sockets(folder))
