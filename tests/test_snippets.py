@@ -63,8 +63,10 @@ assert made, "nothing is compiled"
 assert any({count} for value in made), made
 """
 TRACED = "getattr(value, 'experimental_get_tracing_count', int)() > 0"  # of tf.function
+COMPILED_GRAPHS = "from torch._dynamo.utils import counters\nassert counters['stats']['unique_graphs'] > 0, counters"
 WITNESSES = {
-    "pytorch[compiled]": "from torch._dynamo.utils import counters\nassert counters['stats']['unique_graphs'] > 0, counters",
+    "pytorch[compiled]": COMPILED_GRAPHS,
+    "pytorch[graphs]": COMPILED_GRAPHS,
     "tensorflow": JITTED.format(name="Function", count=TRACED),
     "tensorflow[xla]": JITTED.format(name="Function", count=f"{TRACED} and value._jit_compile"),
     "tinygrad": JITTED.format(name="_TinyJit", count="value.captured is not None"),

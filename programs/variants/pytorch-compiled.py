@@ -1,4 +1,6 @@
-"""PyTorch, compiled: `torch.compile` fuses operations into fewer kernels. Each shape of a batch gets code of its own."""
+"""PyTorch, compiled: `torch.compile` fuses operations into fewer kernels. Each shape of a batch gets code of its own.
+
+`model.compile()` would not do here: PyTorch 2.13 compiles nothing of an `nn.Sequential` by it, and does not say so."""
 
 # %% after weights
-model.compile(dynamic=False)
+model.forward = torch.compile(model.forward, dynamic=False)

@@ -38,7 +38,6 @@ UNROLLED = [
 # What the programs do on a GPU alone, made to happen on any processor
 ON_A_GPU = {
     "cifar10_cnn/pytorch": [("optimizer", 'if device.type == "cuda":', "if True:")],
-    "cifar10_cnn/lightning": [("weights", "if torch.cuda.is_available():", "if True:")],
     "cifar10_cnn/tensorflow": [("train", 'jit_compile="GPU" in device', "jit_compile=True")],
     "cifar10_cnn/keras[tensorflow]": [("train", "jit_compile=model.jit_compile", "jit_compile=True")],
     "cifar10_cnn/flax": UNROLLED,

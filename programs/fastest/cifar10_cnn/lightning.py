@@ -1,5 +1,5 @@
 """Lightning: barebones Trainer (its documentation: without the features that cost raw speed, self.log among them), whole batches taken from
-the tensors instead of images one by one, in channels-last order; on a GPU the set is there already and the network is compiled."""
+the tensors instead of images one by one, in channels-last order; on a GPU the set is there already."""
 
 # %% after data
 from torch.utils.data import BatchSampler, RandomSampler
@@ -8,11 +8,6 @@ x_train, y_train = (array.to("cuda" if torch.cuda.is_available() else "cpu") for
 train_set = TensorDataset(x_train.contiguous(memory_format=torch.channels_last), y_train)
 batches = BatchSampler(RandomSampler(train_set), BATCHSIZE, drop_last=False)
 train_loader = DataLoader(train_set, batch_size=None, sampler=batches)  # None: the sampler's lists are the batches
-
-# %% after weights
-if torch.cuda.is_available():
-    network.compile(mode="reduce-overhead")  # replayed as a CUDA graph
-
 
 # %% train
 class EndOfEpoch(L.Callback):

@@ -9,4 +9,4 @@ if device.type == "cpu":
 if torch.__version__ >= "2":
     optimizer = torch.optim.SGD(model.parameters(), lr=LR, momentum=MOMENTUM, fused=True)
     if device.type == "cuda":
-        model.compile(mode="reduce-overhead", dynamic=False)
+        model.forward = torch.compile(model.forward, mode="reduce-overhead", dynamic=False)
