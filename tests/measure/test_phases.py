@@ -11,10 +11,10 @@ from rosetta.kinds.kind import BATCH
 from rosetta.measure.commands import Grid, time_phases
 from rosetta.measure.rows import Measuring
 from rosetta.measure.tables import PHASES
+from rosetta.notebook import program
 from rosetta.records import Point
 from rosetta.run import devices
 from rosetta.run.devices import Workers
-from rosetta.run.scripts import program
 from rosetta.where import Where
 
 MEASURING = Measuring(Where(gpus="none", synthetic=not os.environ.get("ROSETTA_DATA")), "sweep", "phases")
@@ -24,7 +24,7 @@ TRAINING = [task.key for task in MEASURING.catalog.tasks.values() if "LR" in tas
 ROWS = [
     row
     for row in MEASURING.rows
-    if row.task in TRAINING and program("phases", row).is_file() and row.name not in LEFT_OUT
+    if row.task in TRAINING and program("phases", row.task, row.framework).is_file() and row.name not in LEFT_OUT
 ]
 PROTOCOL = Grid(places=[{}], batch_sizes=[8, 12], steps=1, repeats=2, estimate_s=0.0)
 
