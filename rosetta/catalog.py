@@ -33,6 +33,7 @@ class Variant(Strict):
 
     @property
     def is_program(self) -> bool:
+        """Whether nothing but a program can tell it from the notebook."""
         return not (self.parameters or self.environment)
 
 

@@ -217,7 +217,7 @@ def _as_it_runs(row: Row, folder: Path) -> Path:
     if not row.program:
         return row.notebook
     why = ast.get_docstring(ast.parse(files.text(row.program)))
-    note = f"**Of this copy, cells are changed** by `{from_root(row.program)}`. {why}"
+    note = f"**Some cells of this copy are changed** by `{from_root(row.program)}`. {why}"
     copy = folder / "changed.ipynb"
     copy.write_text(rewritten(row.notebook, row.code, note), encoding="utf-8")
     return copy
