@@ -9,6 +9,7 @@ train_set = TensorDataset(x_train.contiguous(memory_format=torch.channels_last),
 batches = BatchSampler(RandomSampler(train_set), BATCHSIZE, drop_last=False)
 train_loader = DataLoader(train_set, batch_size=None, sampler=batches)  # None: the sampler's lists are the batches
 
+
 # %% train
 class EndOfEpoch(L.Callback):
     def on_train_epoch_start(self, trainer, pl_module):

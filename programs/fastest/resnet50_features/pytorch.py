@@ -4,7 +4,7 @@
 from torch.fx.experimental.optimization import fuse
 
 weights = export_weights()
-if "forward" not in vars(model):               # a variant has put one there, which tracing would lose
+if "forward" not in vars(model):  # a variant has put one there, which tracing would lose
     model = fuse(model)
 
 
