@@ -13,6 +13,7 @@ from rosetta.plan import Plan
 from rosetta.run.devices import Slot
 from rosetta.run.environments import Environment
 from rosetta.run.kernels import Kernels
+from rosetta.tasks import UNTIMED
 
 FEW = 8  # rows that have a line each
 NO_BUILD = "for want of a build for this GPU (run_all.py doctor says why)"
@@ -87,8 +88,8 @@ def announced(
     if whole:
         plain_first = sorted((planned.row for planned in due or ordered), key=lambda row: row.variant is not None)
         some = list(dict.fromkeys(shlex.quote(row.name) for row in plain_first))[:2]
-        less = f"To run less, name rows (run_all.py run {' '.join(some)}) or use --preset smoke."
-        yield f"{less} --plan --rows lists all rows."
+        shorter = "" if {planned.preset for planned in due} == {UNTIMED} else " or use --preset smoke"
+        yield f"To run less, name rows (run_all.py run {' '.join(some)}){shorter}. --plan --rows lists all rows."
         yield "Ctrl-C stops: what is finished is kept, and run_all.py resume goes on."
 
 

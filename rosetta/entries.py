@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from symtable import symtable
 
@@ -179,6 +180,7 @@ OTHERS = {"numpy", "common", "IPython", *sys.stdlib_module_names}  # whose names
 PYTHONS = {
     name for kind in (list, dict, str, tuple, set, float, bytes, object) for name in dir(kind)
 }  # methods, not a framework's
+SPELLING = str.maketrans("", "", "-_ ")  # in which batch-norm, batch_norm and BatchNorm differ
 
 
 def names(code: str, before: Iterable[str] = ()) -> Iterator[tuple[str, int]]:
@@ -243,19 +245,36 @@ def _made(tree: ast.Module) -> set[str]:
 
 
 def statements(found: dict[str, Answer], asked: Entries) -> dict[str, str]:
-    """By id the line of code that tells most of an answer. found: all answers of a notebook."""
+    """By id the statement that tells most of an answer, on one line. found: all answers of a notebook."""
     answers_with = Counter(last for answer in found.values() for last in {short(name) for name, _ in answer.uses})
     telling = {}
     for key, answer in found.items():
-        searched = {short(alias) for alias in (key, *asked.entries[key].aliases)}
+        searched = {short(alias).translate(SPELLING) for alias in (key, *asked.entries[key].aliases)}
         told = {short(word) for code in QUOTED.findall(answer.words) for word in re.findall(r"[\w.]+", code)}
+        choices = []
+        for name, line in answer.uses:
+            last, statement = short(name), _statement(answer.code, line)
+            # What people search it by, then what its text speaks of, then no bare reading, then what few other answers need
+            weight = (last.translate(SPELLING) in searched, last in told, bool(re.search(r"[(=@]", statement)))
+            choices.append(((*weight, -answers_with[last], "." in name), statement))
         lines = answer.code.splitlines()
-        # What people search it by, then what its text speaks of, then what few other answers need
-        lasts = [(short(name), "." in name) for name, _ in answer.uses]
-        weights = [(last in searched, last in told, -answers_with[last], whole) for last, whole in lasts]
-        line = lines[answer.uses[weights.index(max(weights))][1]] if weights else max(lines, key=len)
-        telling[key] = line.strip()
+        choices = choices or [((), _statement(answer.code, lines.index(max(lines, key=len))))]
+        telling[key] = max(choices, key=itemgetter(0))[1]
     return telling
+
+
+def _statement(code: str, line: int) -> str:
+    """The statement that a line, from 0, belongs to, on one line. Of one that contains others, its head or its decorator."""
+    spans = []
+    for node in ast.walk(_tree(code)):
+        if isinstance(node, ast.stmt):
+            last = max(node.lineno, node.body[0].lineno - 1) if getattr(node, "body", None) else node.end_lineno
+            spans.append((node.lineno, last))
+            spans += [(one.lineno, one.end_lineno) for one in getattr(node, "decorator_list", [])]
+    own = line + 1, line + 1  # an except clause is no statement
+    first, last = max((span for span in spans if span[0] <= line + 1 <= span[1]), default=own)
+    joined = " ".join(re.sub(r"  +#.*", "", one).strip() for one in code.splitlines()[first - 1 : last])
+    return re.sub(r",? (?=[)\]}])", "", re.sub(r"(?<=[(\[{]) ", "", joined))
 
 
 def short(name: str) -> str:

@@ -270,7 +270,7 @@ def test_one_run_a_worker_at_a_time_whatever_its_threads(standin, tmp_path):
     copy = StandIn(tmp_path / "copy" / "checkout")
     shutil.copytree(standin.root / "notebooks", copy.root / "notebooks", dirs_exist_ok=True)
     for checkout in (standin, copy):
-        checkout.catalog(checkout.entry("good") + "[frameworks.good.variants.other]\n")
+        checkout.catalog(checkout.entry("good") + "[frameworks.good.variants.other]\nparameters = { SECONDS = 2 }\n")
     with DaskCluster(tmp_path / "dask") as dask:
         dask.worker(standin.root, "--nthreads", "2")
         where = ("--cluster", str(dask.wait().file))

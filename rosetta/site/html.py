@@ -24,7 +24,7 @@ from rosetta.paths import checkout
 ON_SITE = "on the site: "  # what such a title begins with
 PLAIN_NAME = re.compile(r'<span class="n">(\w+)</span>')
 UNCOLOURED = re.compile(
-    r'<span class="(?:n|p|w|nn|nb|bp|na|vm|py|err)">([^<]*)</span>'
+    r'<span class="(?:n|o|p|w|nn|nb|bp|na|vm|py|err)">([^<]*)</span>'
 )  # site.css has no colour for them
 PARSER = MarkdownIt("commonmark", {"html": False}).enable("table")
 LEXER, FORMATTER = PythonLexer(stripnl=False, ensurenl=False), HtmlFormatter(nowrap=True)

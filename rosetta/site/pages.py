@@ -297,31 +297,37 @@ def write_compare(pages: Pages, content: TaskContent) -> None:
                 "name": row.name,
                 "title": row.title,
                 "program": row.framework,
+                "code": row.name if row.program else row.framework,
                 "page": addresses.relative(addresses.framework(row.framework, row.task), page),
                 "injected": html.lines(f"\n# {row.title}:\n{assigned}") if assigned else [],
                 "executed": _write_outputs(pages, content, row, page),
             }
         )
     if content.reference:
-        column = {"name": REFERENCE, "title": "Reference in NumPy", "program": REFERENCE}
+        column = {"name": REFERENCE, "title": "Reference in NumPy", "program": REFERENCE, "code": REFERENCE}
         columns.append(column | {"page": network, "injected": [], "executed": False})
-    programs = [*content.programs.values(), *([content.reference] if content.reference else [])]
-    codes = [section.code for program in programs for section in program.sections]
-    settings = iter(sections.settings(codes, WIDTHS))
-    for program in programs:
-        steps = {}
+    # A row whose cells a program changes has a file of its own
+    programs = {column["code"]: content.programs.get(column["program"], content.reference) for column in columns}
+    codes = {key: {section.role: section.code for section in program.sections} for key, program in programs.items()}
+    codes |= {row.name: row.code for row in content.rows if row.program}
+    settings = iter(sections.settings([code for cells in codes.values() for code in cells.values()], WIDTHS))
+    for key, program in programs.items():
+        steps: dict[str, dict[str, Any]] = {}
+        lines: dict[str, int] = {}  # each once, with its number: most are the same at every width
         for section in program.sections:
             part = {"note": pages.markup(section.note, program.path.parent, page), "settings": []}
             for code in next(settings):
                 setting = {
                     "width": sections.longest(code),
-                    "code": html.lines(code, content.constants, network),
+                    "code": [
+                        lines.setdefault(line, len(lines)) for line in html.lines(code, content.constants, network)
+                    ],
                     "concepts": {concept: sections.showing(section, concept, code) for concept in section.concepts},
                     "calls": sections.calls(code),
                 }
                 part["settings"].append(setting)
             steps[section.role] = part
-        pages.save(f"code/{content.key}/{program.key}.js", _script("program", program.key, steps))
+        pages.save(f"code/{content.key}/{key}.js", _script("program", key, [*lines], steps))
     shown = content.concepts.items()
     answered = {key: addresses.relative(addresses.entry(key), page) for key, concept in shown if concept.answered}
     titles = {key: concept.title for key, concept in shown}
@@ -336,7 +342,7 @@ def _write_outputs(pages: Pages, content: TaskContent, row: Row, page: str) -> b
         return False
     about = f"{record.machine.name}, {record.preset}, {record.started:%Y-%m-%d}"
     href = addresses.relative(addresses.record(record, ".html"), page)
-    steps = _printed(pages, content, row.framework, record)
+    steps = _printed(pages, content, row, record)
     script = _script("outputs", row.name, {"about": about, "page": href, "steps": steps})
     pages.save(f"outputs/{content.key}/{row.name}.js", script)
     return True
@@ -346,9 +352,10 @@ def _assigned(values: dict[str, Any]) -> str:
     return "\n".join(f"{name} = {value!r}" for name, value in values.items())
 
 
-def _script(what: str, key: str, content: dict) -> str:
+def _script(what: str, *given: str | list | dict) -> str:
     """A script that hands something to the compare page: pages opened from a disk may load nothing else."""
-    return f"rosetta.{what}({json.dumps(key)}, {json.dumps(content, ensure_ascii=False, separators=(',', ':'))});\n"
+    values = ", ".join(json.dumps(one, ensure_ascii=False, separators=(",", ":")) for one in given)
+    return f"rosetta.{what}({values});\n"
 
 
 def write_pairs(pages: Pages, content: TaskContent) -> None:
@@ -396,7 +403,7 @@ def write_framework(pages: Pages, key: str) -> None:
             notebook = f"notebooks/{content.key}/{key}.ipynb"
             pages.save(notebook, standalone(own[0], pages.repository, pages.commit))
             record = most_telling([one for one in content.results.records if one.framework == key])
-            programs.append((content, notebook, record, _printed(pages, content, key, record)))
+            programs.append((content, notebook, record, _printed(pages, content, own[0], record)))
     framework = pages.frameworks[key]
     pages.write(
         addresses.framework(key),
@@ -412,11 +419,11 @@ def write_framework(pages: Pages, key: str) -> None:
     )
 
 
-def _printed(pages: Pages, content: TaskContent, key: str, record: Record | None) -> dict[str, dict]:
-    """By role what each cell of a program printed in the executed copy of this record, and whether its code is today's."""
+def _printed(pages: Pages, content: TaskContent, row: Row, record: Record | None) -> dict[str, dict]:
+    """By role what each cell of a row printed in the executed copy of this record, and whether its code is today's."""
     if record is None or content.asked:
         return {}
-    codes = {section.role: section.code for section in content.programs[key].sections}
+    codes = row.code
     return {
         tag: {"text": text, "same": source == codes[tag]}
         for tag, source, text in html.printed(Executed(record).file(pages.folder))

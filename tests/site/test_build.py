@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+from html import unescape
 from pathlib import Path
 
 import nbformat
@@ -37,6 +38,18 @@ EVIL = "<script>parent.document.title = 'taken'</script><img src=x onerror=alert
 
 def test_built_in_time(built):
     assert built[1] <= 20 * len(CATALOG.tasks), "seconds of a processor; about half of it on one of 2026"
+
+
+def test_the_compare_page_shows_what_a_variant_runs(site):
+    """Its own cells where a program changes the notebook's."""
+    rows = [row for key in CATALOG.tasks for row in CATALOG.rows(key) if row.program]
+    assert len(rows) > 5
+    for row in rows:
+        text = (site / "code" / row.task / f"{row.name}.js").read_text()
+        lines, steps = json.loads(re.sub(r"^\S+?, (.*)\);\n$", r"[\1]", text))
+        plain = [unescape(re.sub(r"<[^>]*>", "", line)) for line in lines]
+        shown = {role: "\n".join(plain[n] for n in step["settings"][0]["code"]) for role, step in steps.items()}
+        assert shown == row.code, row.name
 
 
 def test_committed_pictures_are_those_of_the_records(site):
@@ -152,7 +165,7 @@ def test_what_the_compare_page_loads(small):
     known = json.loads(re.search(r"<script[^>]*application/json[^>]*>(.*?)</script>", text, re.DOTALL)[1])
     good, other, reference = known["rows"]
     page = f"../frameworks/good.html#{STANDIN}"
-    same = dict.fromkeys(("name", "title", "program"), "good")
+    same = dict.fromkeys(("name", "title", "program", "code"), "good")
     assert good == same | {"page": page, "injected": [], "executed": True}
     assert (other["name"], other["executed"]) == ("other", False)
     assert (reference["program"], reference["page"]) == ("reference", f"../network/{STANDIN}.html")
@@ -166,8 +179,9 @@ def test_what_the_compare_page_loads(small):
     assert (small / "compare" / content["page"]).is_file()
     assert "keepdims" in (small / "code" / STANDIN / "reference.js").read_text(), "the functions that it imports, too"
     code = (small / "code" / STANDIN / "good.js").read_text()
-    steps = json.loads(re.fullmatch(r'rosetta\.program\("good", (.*)\);\n', code)[1])
+    lines, steps = json.loads(re.sub(r'^rosetta\.program\("good", (.*)\);\n$', r"[\1]", code))
     model = steps["model"]
+    assert len({*lines}) == len(lines) > max(model["settings"][0]["code"])
     written = model["settings"][0]
     assert model["note"].startswith("<") and written["concepts"] and ["relu", "", 1, 1] in written["calls"]
 

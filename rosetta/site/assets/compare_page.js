@@ -15,7 +15,10 @@ const REMEMBERED = "compare." + page.dataset.task;
 const TITLE = document.title;
 
 window.rosetta = {                                                       // what the files below code/ and outputs/ call
-  program(name, steps) { loaded.program[name] = steps; },
+  program(name, lines, steps) {                                          // its lines, each once, and their numbers in every setting
+    for (const setting of Object.values(steps).flatMap(({ settings }) => settings)) setting.code = setting.code.map((n) => lines[n]);
+    loaded.program[name] = steps;
+  },
   outputs(name, printed) { loaded.outputs[name] = printed; },
 };
 
@@ -39,7 +42,7 @@ async function show() {
   history.replaceState(null, "", writeAddress(names, next.place, next.presenting));
   const address = location.hash;
   try {
-    await Promise.all(names.map((name) => load("program", "code", rows.get(name).program)));
+    await Promise.all(names.map((name) => load("program", "code", rows.get(name).code)));
   } catch (error) {
     message.textContent = error.message;
     return;
@@ -78,7 +81,7 @@ function placeTitle() {
 // settings that does, and at worst the narrowest.
 function column(name, step, characters = room) {
   const row = rows.get(name);
-  const part = loaded.program[row.program][step];
+  const part = loaded.program[row.code][step];
   if (!part) return { row, step };
   const { note, settings } = part;
   const written = { row, step, section: settings[0] };
