@@ -1,7 +1,7 @@
 """Mistakes that porters make in the task ``cifar10_cnn``, each as a variation of its reference.
 
 ``run_all.py verify`` replays them where a level has failed, to name the one that computes the notebook's numbers. A variation
-is the reference's own code with some of its functions replaced, or with other inputs or weights. What each dict's
+is the reference's own code with some of its functions replaced, or with other inputs, labels or weights. What each dict's
 variations offer is said above it. The keys are what the reader is told: "this is what happens with ...".
 """
 
@@ -16,6 +16,7 @@ from common.reference import cifar10_cnn as right
 from common.reference import mistakes
 from common.reference.layers import (
     cross_entropy,
+    momentum_step,
     relu,
     softmax,
 )
@@ -30,7 +31,7 @@ def reference(**replaced):
     return module
 
 
-# ---- What happens to inputs and weights: of all levels
+# ---- What happens to inputs, labels and weights: of all levels
 
 
 def _channels_last(x):
@@ -54,6 +55,7 @@ IMAGES = {
     "pixels standardised by channel": _standardised,
     "pixels divided by 255 twice": lambda x: x / 255,
 }
+LABELS = {"labels off by one": lambda y: (y + 1) % 10, "labels off by one, downwards": lambda y: (y - 1) % 10}
 
 
 def _convolutions(change):
@@ -118,7 +120,7 @@ FORWARD.update(
     }
 )
 
-# ---- TRAINING: train(weights, batches, constants), the commonest first; behind them stand ``mistakes.of_any``
+# ---- TRAINING: train(weights, batches, constants), and labels(y) where these change; the commonest first
 
 
 class _Remembering(object):
@@ -143,7 +145,37 @@ def _stepping(step):
     return reference(gradients=_gradients, momentum_step=step)
 
 
-def _batches(change):
+def _train(weights, batches, constants, rate=1.0):
+    """As the reference, with another learning rate."""
+    return _plain.train(weights, batches, dict(constants, LR=constants["LR"] * rate))
+
+
+_plain = _stepping(momentum_step)
+
+
+def _scaled(rate, loss=lambda n: 1):
+    """rate, loss: of the number of examples in a batch and of the constants, what learning rate and loss are multiplied by."""
+
+    def train(weights, batches, constants):
+        n = len(batches[0][1])
+        weights, losses = _train(weights, batches, constants, rate(n, constants))
+        return weights, [value * loss(n) for value in losses]
+
+    return SimpleNamespace(train=train)
+
+
+def _told(tell):
+    """tell: the losses before and after each step -> what the notebook says they are."""
+
+    def train(weights, batches, constants):
+        weights, losses = _train(weights, batches, constants)
+        x, y = batches[-1]
+        return weights, list(tell(np.array(losses + [cross_entropy(right.forward(weights, x)[0], y)])))
+
+    return SimpleNamespace(train=train)
+
+
+def _batches(change, **more):
     """change: (x, y, constants) of a batch -> another batch."""
 
     def train(weights, batches, constants):
@@ -152,13 +184,21 @@ def _batches(change):
             made.setdefault(id(x), change(x, y, constants))
         return right.train(weights, [made[id(x)] for x, _ in batches], constants)
 
-    return SimpleNamespace(train=train)
+    return SimpleNamespace(train=train, **more)
 
 
 TRAINING = {
+    "momentum 0": _stepping(lambda w, v, g, lr, momentum: momentum_step(w, v, g, lr, 0)),
     "Nesterov's momentum": _stepping(mistakes.nesterov),
+    "unit-gain momentum": _scaled(lambda n, constants: 1 - constants["MOMENTUM"]),
+    "a short batch divided by BATCHSIZE": _scaled(lambda n, constants: n / float(constants["BATCHSIZE"])),
+    "a summed loss": _scaled(lambda n, constants: n, loss=lambda n: n),
+    "a summed loss, told as the mean": _scaled(lambda n, constants: n),
     "weight decay of 1e-4": _stepping(mistakes.decaying(1e-4)),
     "weight decay of 5e-4": _stepping(mistakes.decaying(5e-4)),
+}
+TRAINING.update((name, _batches(lambda x, y, _, f=f: (x, f(y)), labels=f)) for name, f in LABELS.items())
+RARER = {
     "dampened momentum": _stepping(mistakes.dampened),
     "adding up the gradients of all steps": _stepping(mistakes.added_up),
     "a loss smoothed by 0.1": reference(
@@ -170,8 +210,12 @@ TRAINING = {
     ),
     "a short batch filled up with its first images": _batches(mistakes.filled_up),
     "a short batch filled up with black images": _batches(mistakes.with_blanks),
+    "a short batch scaled up to BATCHSIZE": _scaled(lambda n, constants: constants["BATCHSIZE"] / float(n)),
     "biases that are not trained": _stepping(mistakes.biases_fixed),
+    "the loss after the step": _told(lambda losses: losses[1:]),
+    "the mean of all losses so far": _told(lambda losses: np.cumsum(losses[:-1]) / np.arange(1, len(losses))),
 }
+TRAINING.update(RARER)
 TRAINING.update((name + " in training", _batches(lambda x, y, _, f=f: (f(x), y))) for name, f in IMAGES.items())
 
 # ---- SIZES: how many inputs mistakes make for fc1, in place of SIZE; errors tell it

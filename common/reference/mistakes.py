@@ -124,7 +124,6 @@ def of_any(train, classes, constants):
 
     found = {
         "a short batch divided by BATCHSIZE": scaled(lambda n, constants: n / float(constants["BATCHSIZE"])),
-        "a short batch scaled up to BATCHSIZE": scaled(lambda n, constants: constants["BATCHSIZE"] / float(n)),
         "a summed loss": scaled(lambda n, constants: n, told=lambda n: n),
         "a summed loss, told as the mean": scaled(lambda n, constants: n),
         "a mean loss, told as the sum": scaled(lambda n, constants: 1, told=lambda n: n),
