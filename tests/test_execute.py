@@ -209,6 +209,7 @@ def test_our_own_mistake_is_the_record_of_one_run(inside, monkeypatch):
     return said, "a record (`failed`) and the log, which has the trace; other runs go on"
 
 
+@pytest.mark.long
 @fault("a notebook prints 29 MB", "20 MB in lines of 0.5 MB, 9 MB without a line end, an epoch line of 5,000 digits")
 def test_very_long_output_is_cut_and_says_so(standin):
     digits = "print('epoch ' + 5000 * '1' + '/2  loss 1  1 s')\n"
@@ -261,6 +262,7 @@ def test_a_daemon_ends_with_its_run(standin):
 
 
 @pytest.mark.skipif(os.uname().sysname != "Linux", reason="a process adopts orphans on Linux alone")
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("victim", ["runner", "child"])
 def test_a_daemon_ends_with_a_run_that_is_killed(standin, victim):
     train(standin, DAEMON + "time.sleep(987)\n")

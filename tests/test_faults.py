@@ -189,6 +189,7 @@ def test_interrupt(standin):
     return interrupted(standin, runner)
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     "number, pause_s", [(signal.SIGTERM, 0), (signal.SIGINT, 0.02), (signal.SIGTERM, 0.1), (signal.SIGINT, 0.4)]
 )

@@ -19,6 +19,7 @@ def refused(held) -> str:
     return one_line(str(caught.value))
 
 
+@pytest.mark.long
 @fault("two checkouts write to one results folder", "`run_all.py run` with the same `--out` in both")
 def test_two_checkouts_do_not_write_to_one_results_folder(tmp_path):
     first, second = StandIn(tmp_path / "checkout"), StandIn(tmp_path / "another")

@@ -190,6 +190,7 @@ def test_on_the_site(toy, ran, tmp_path):
     assert {file.stem for file in (tmp_path / "site" / "frameworks").iterdir()} == names
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("task", [task for task in toys.TOYS if KIND[task].phases])
 def test_swept_where_its_kind_has_phases(standin, task):
     toy = only_toys(standin)

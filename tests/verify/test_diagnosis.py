@@ -115,6 +115,7 @@ def test_two_mistakes_at_once_are_a_guess_at_most(reference, first, second):
     assert "a guess" not in about[4] or first in about[4] or second in about[4]
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize(
     "code, said",
     [
@@ -129,6 +130,7 @@ def test_step_that_is_not_taken(reference, code, said):
     assert said in trained(reference, ("train", code))[1][4]
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize(
     "line, said",
     [

@@ -121,6 +121,7 @@ def test_dropout(losses, offset, reason):
     assert judge.finding.passed == (reason is None) and (judge.finding.reason or "").startswith(reason or "")
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("task", ["cifar10_cnn", "imdb_gru"])
 def test_orders_are_told_apart(task):
     """Else level 5 would take chance for a repeated order, or would look at nothing."""

@@ -1,4 +1,4 @@
-"""PyTorch 1: `transforms.ToTensor` in the place of `transforms.v2`, which torchvision 0.11 does not have."""
+"""PyTorch 1: torchvision 0.11 has no `transforms.v2`, and torch 1.10 no `fp32_precision`: `ToTensor` and `allow_tf32` are there."""
 
 # %% setup
 from itertools import repeat
@@ -15,7 +15,8 @@ from common.weights import load_weights
 
 torch.manual_seed(SEED)
 torch.backends.cudnn.benchmark = True
-torch.backends.fp32_precision = "ieee"
+torch.backends.cuda.matmul.allow_tf32 = False
+torch.backends.cudnn.allow_tf32 = False
 device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 print("PyTorch", torch.__version__, "on", device)
 

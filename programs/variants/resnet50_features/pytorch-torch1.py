@@ -1,4 +1,4 @@
-"""PyTorch 1: torchvision 0.11 has neither `transforms.v2` nor `weights=`."""
+"""PyTorch 1: torchvision 0.11 has neither `transforms.v2` nor `weights=`; torch 1.10 has no `fp32_precision`, but `allow_tf32`."""
 
 # %% setup
 import torch
@@ -13,7 +13,8 @@ from common.passes import PassLog, record_passes
 from common.weights import load_weights
 
 torch.manual_seed(SEED)
-torch.backends.fp32_precision = "ieee"
+torch.backends.cuda.matmul.allow_tf32 = False
+torch.backends.cudnn.allow_tf32 = False
 device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 print("PyTorch", torch.__version__, "on", device)
 
