@@ -8,7 +8,7 @@ from pathlib import Path
 from rosetta.catalog import Catalog, Row
 from rosetta.errors import Unavailable
 from rosetta.figures import clock
-from rosetta.paths import portable
+from rosetta.paths import checkout, portable
 from rosetta.plan import Plan
 from rosetta.run.devices import Slot
 from rosetta.run.environments import Environment
@@ -57,7 +57,7 @@ def announced(
     environments = {choice.title: choice for choices in usable.values() for choice in choices}
     missing = [choice for choice in environments.values() if not choice.is_ready()]
 
-    yield f"results: {portable(str(results / 'results.md'))}, from the first run's end on"
+    yield f"results: {portable(str(checkout.overview(results)))}, from the first run's end on"
     yield _sums(due, slots, missing)
     yield from _machines(slots)
     yield from to_download

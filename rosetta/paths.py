@@ -38,6 +38,10 @@ class Checkout:
     kernels = _below(".jupyter")  # of JupyterLab: made anew each time, and JUPYTER_PATH leads there
     site = _below("site")  # below it a page of the site is named by its own address
 
+    def overview(self, results: Path) -> Path:
+        """The first page of a folder of results; that of the committed ones is at the root."""
+        return (self.root if results == self.results else results) / "results.md"
+
     @property
     def git(self) -> tuple[str, ...]:
         """Calls git on this checkout alone: a copy without a repository of its own may lie in another one."""

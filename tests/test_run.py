@@ -133,6 +133,7 @@ def test_a_run_writes_below_runs_and_says_so_unless_results_are_named(inside):
     shutil.rmtree(inside.root / "runs")
     done = inside.call("run", "good", "--preset", "smoke", "--synthetic", "--out", "results")
     assert done.stdout.splitlines()[-1] == "1 of 1 runs ok; table: ./results.md", done.stdout
+    assert done.stdout.startswith("results: ./results.md, from"), done.stdout
     assert not (inside.root / "runs").exists()
     assert "/runs/" in (ROOT / ".gitignore").read_text().splitlines()
 

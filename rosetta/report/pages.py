@@ -70,7 +70,7 @@ def _write(pages: dict[Path, str]) -> list[Path]:
 def make(catalog: Catalog, results: Path) -> dict[Path, str]:
     """The pages of results, first the overview."""
     tasks = read_results(catalog, results)
-    first = checkout.root / "results.md" if results == checkout.results else results / "results.md"
+    first = checkout.overview(results)
     parts = ["# Results", GENERATED, MEANING + "- Each task's page has all figures, and says what they mean."]
     for task in tasks:
         parts += _overview(task, results, first.parent)
