@@ -122,8 +122,9 @@ function showPair() {
   if (link) {
     const [know, show] = ["know", "show"].map(reader);
     const named = link.dataset.pairs.split(" ").includes(`${know}-to-${show}`);
-    link.hidden = !named;
-    if (named) link.href = `${root.dataset.root}from-${know}-to-${show}.html`;
+    link.hidden = know === show;
+    link.textContent = named ? "Their words side by side" : "Their programs side by side";
+    link.href = root.dataset.root + (named ? `from-${know}-to-${show}.html` : `${link.dataset.programs}#${know}+${show}`);
   }
 }
 
