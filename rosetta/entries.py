@@ -254,9 +254,16 @@ def statements(found: dict[str, Answer], asked: Entries) -> dict[str, str]:
         choices = []
         for name, line in answer.uses:
             last, statement = short(name), _statement(answer.code, line)
-            # What people search it by, then what its text speaks of, then no bare reading, then what few other answers need
-            weight = (last.translate(SPELLING) in searched, last in told, bool(re.search(r"[(=@]", statement)))
-            choices.append(((*weight, -answers_with[last], "." in name), statement))
+            arguments = {word.lower() for word in re.findall(r"\w+(?==)", statement)}
+            weight = (
+                last.translate(SPELLING) in searched,  # what people search it by
+                last in told,  # what its text speaks of
+                bool(arguments & (searched | told)),
+                bool(re.search(r"[(=@]", statement)),  # more than a reading
+                -answers_with[last],  # what few other answers need
+                "." in name,
+            )
+            choices.append((weight, statement))
         lines = answer.code.splitlines()
         choices = choices or [((), _statement(answer.code, lines.index(max(lines, key=len))))]
         telling[key] = max(choices, key=itemgetter(0))[1]
