@@ -209,7 +209,6 @@ def test_our_own_mistake_is_the_record_of_one_run(inside, monkeypatch):
     return said, "a record (`failed`) and the log, which has the trace; other runs go on"
 
 
-@pytest.mark.long
 @fault("a notebook prints 29 MB", "20 MB in lines of 0.5 MB, 9 MB without a line end, an epoch line of 5,000 digits")
 def test_very_long_output_is_cut_and_says_so(standin):
     digits = "print('epoch ' + 5000 * '1' + '/2  loss 1  1 s')\n"

@@ -23,7 +23,7 @@ def right():
     return found
 
 
-@pytest.mark.drawn(6)
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("flavour, mistake", CASES)
 def test_each_known_mistake_fails_the_proof(right, flavour, mistake):
     known, epochs, (weights, losses) = right[flavour]
