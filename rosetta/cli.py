@@ -321,7 +321,23 @@ def crossload(where: Where, set_: tuple[str, ...], **asked) -> None:
 measured = where("names task data_dir synthetic out python build gpus")
 
 
-@app.command()
+@app.group(cls=Ordered)
+def measure() -> None:
+    """Measure how fast rows and this machine are."""
+
+
+@measure.command()
+@measured
+@count("--steps", "Of an epoch, a pass or a repeat; a tenth of it where a step takes seconds.", default=50)
+@count("--epochs", "Epochs, or passes where nothing is trained; the first is not counted.", default=6, least=2)
+def fastest(where: Where, steps: int, epochs: int) -> None:
+    """Every notebook's loop against the fastest idiomatic one of its framework, an epoch, a pass or a repeat each by turns."""
+    from rosetta.measure import commands
+
+    sys.exit(lock.alone("fastest", lambda: commands.fastest(where, steps, epochs), where.results))
+
+
+@measure.command()
 @measured
 @option("--threads", "Numbers of processors; 1, 2, 4 ... up to all when not given.", "1,2,...")
 @option("--axis", "Values of a parameter instead of the task's, e.g. BATCHSIZE=16,64.", "NAME=VALUE,...", multiple=True)
@@ -339,22 +355,6 @@ def sweep(where: Where, **how) -> None:
     from rosetta.measure import commands
 
     sys.exit(lock.alone("sweep", lambda: commands.sweep(where, **how), where.results))
-
-
-@app.group(cls=Ordered)
-def measure() -> None:
-    """Measure how fast rows and this machine are."""
-
-
-@measure.command()
-@measured
-@count("--steps", "Of an epoch, a pass or a repeat; a tenth of it where a step takes seconds.", default=50)
-@count("--epochs", "Epochs, or passes where nothing is trained; the first is not counted.", default=6, least=2)
-def fastest(where: Where, steps: int, epochs: int) -> None:
-    """Every notebook's loop against the fastest idiomatic one of its framework, an epoch, a pass or a repeat each by turns."""
-    from rosetta.measure import commands
-
-    sys.exit(lock.alone("fastest", lambda: commands.fastest(where, steps, epochs), where.results))
 
 
 @measure.command()

@@ -197,7 +197,9 @@ def test_swept_where_its_kind_has_phases(standin, task):
     program = toy.root / "programs" / "phases" / "numpy.py"
     program.parent.mkdir(parents=True)
     program.write_text(PHASES)
-    done = toy.call("sweep", f"{task}/numpy", "--threads", "1", "--steps", "3", "--repeats", "2", "--out", str(toy.out))
+    done = toy.call(
+        "measure", "sweep", f"{task}/numpy", "--threads", "1", "--steps", "3", "--repeats", "2", "--out", str(toy.out)
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     points = record(toy, f"{task}/numpy", "sweep")["points"]
     assert {point["at"]["phase"] for point in points} == set(KIND[task].phases)
@@ -206,7 +208,7 @@ def test_swept_where_its_kind_has_phases(standin, task):
 
 @pytest.mark.parametrize("task", [task for task in toys.TOYS if not KIND[task].phases])
 def test_not_swept_where_its_kind_has_no_phases(toy, task):
-    done = toy.call("sweep", f"{task}/numpy", "--out", str(toy.out))
+    done = toy.call("measure", "sweep", f"{task}/numpy", "--out", str(toy.out))
     assert done.returncode == 2 and KIND[task].name in one_line(done.stderr)
 
 

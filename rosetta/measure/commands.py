@@ -1,7 +1,7 @@
-"""What ``measure fastest``, ``measure floor`` and ``sweep`` do.
+"""What ``measure fastest``, ``measure sweep`` and ``measure floor`` do.
 
-``sweep`` follows the benchmarks of 2016 and 2017: warm-up excluded, many steps, repeated; forward, forward and backward, the whole
-step.
+``measure sweep`` follows the benchmarks of 2016 and 2017: warm-up excluded, many steps, repeated; forward, forward and
+backward, the whole step.
 """
 
 import os
@@ -236,7 +236,7 @@ def sweep(
     if minutes:
         raise RosettaError("--minutes is for --protocol NAME, whose points can be left out")
     if plot:
-        with needs_extra("sweep --plot"):
+        with needs_extra("measure sweep --plot"):
             from rosetta.measure import pictures
     bench = Measuring(where, "sweep", "phases")
     slots, asked, grids, plans = bench.slots(threads, each=True), axes(axis or []), {}, []

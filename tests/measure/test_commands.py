@@ -72,7 +72,7 @@ def test_fastest(toy):
 
 
 def test_sweep_again_is_a_session_of_its_own(toy):
-    again = "sweep", "toy_train/numpy", "--synthetic", "--threads", "1"
+    again = "measure", "sweep", "toy_train/numpy", "--synthetic", "--threads", "1"
     measure(toy, *again, "--axis", "BATCHSIZE=2", "--steps", "3", "--repeats", "2")
     (first,) = sessions(toy, "sweep-synthetic")
     at = {"threads": 1, "BATCHSIZE": 2, "phase": "forward", "steps": 3}
@@ -89,7 +89,9 @@ def test_sweep_again_is_a_session_of_its_own(toy):
 
 
 def test_sweep_of_passes(toy):
-    measure(toy, "sweep", "toy_infer/numpy", "--synthetic", "--threads", "1", "--steps", "2", "--repeats", "3")
+    measure(
+        toy, "measure", "sweep", "toy_infer/numpy", "--synthetic", "--threads", "1", "--steps", "2", "--repeats", "3"
+    )
     (record,) = sessions(toy, "sweep-synthetic", "toy_infer")
     seconds, outputs, *_ = record.points
     assert seconds.at["phase"] == outputs.at["phase"] == "forward"
@@ -116,7 +118,7 @@ def test_studies_that_measure_rows(toy, capsys, monkeypatch):
     ],
 )
 def test_sweep_refuses_what_is_no_axis_or_number(toy, option, text, message):
-    done = toy.call("sweep", option, text)
+    done = toy.call("measure", "sweep", option, text)
     assert done.returncode == 2 and message in one_line(done.stderr)
 
 

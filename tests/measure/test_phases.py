@@ -1,4 +1,4 @@
-"""The phases that ``run_all.py sweep`` times are those of a training step, in every framework."""
+"""The phases that ``run_all.py measure sweep`` times are those of a training step, in every framework."""
 
 import os
 from itertools import chain

@@ -27,7 +27,7 @@ points = [
     { NETWORK = "wide", BATCHSIZE = 2, PHASE = "forward" },
 ]
 """
-COMMAND = ("sweep", "--task", "toy_speed", "--protocol", "small", "--threads", "1")
+COMMAND = ("measure", "sweep", "--task", "toy_speed", "--protocol", "small", "--threads", "1")
 
 
 class Toy:
@@ -170,7 +170,7 @@ def test_row_that_lacks_a_network_is_not_asked_for_it(toy, fact):
     ],
 )
 def test_mistakes_are_one_line(toy, options, message):
-    done = toy.inside.call("sweep", "--task", "toy_speed", *options)
+    done = toy.inside.call("measure", "sweep", "--task", "toy_speed", *options)
     assert done.returncode == 2 and message in one_line(done.stderr)
 
 
