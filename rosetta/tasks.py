@@ -145,8 +145,9 @@ class Task(Strict):
     data: Name | None = None  # module below common.data
     presets: dict[str, dict[str, Any]]  # over the constants
     sweep: dict[str, list[Any]] = {}  # axes besides the number of threads
-    switches: dict[str, list[str]] = {}  # parameters that only some notebooks have: their values, the usual one first
-    protocols: dict[str, Protocol] = {}  # published ones, that `sweep --protocol` repeats
+    # Parameters that only some notebooks have: their values, the usual one first; of a number that one alone
+    switches: dict[str, list[str] | tuple[int]] = {}
+    protocols: dict[str, Protocol] = {}  # published ones, that `measure sweep --protocol` repeats
     compared: list[dict[str, Any]] = [{}]  # parameters over the task's own with which `measure fastest` measures
     without_chance: dict[str, Any] = {}  # parameters of a run in which nothing is random, for ``verify``
     tolerances: dict[str, Positive] = {}  # of ``verify``, where this task needs others than its kind
@@ -237,8 +238,9 @@ class Task(Strict):
 
         where: the values stand. besides: parameters that are no constants.
         """
-        constants, choices = self.constants(), getattr(self.params, "CHOICES", {}) | self.switches
+        constants, choices = self.constants(), getattr(self.params, "CHOICES", {})
         usual = {name: choice[0] for name, choice in self.switches.items()}
+        choices = choices | {name: choice for name, choice in self.switches.items() if isinstance(choice, list)}
         check_values(values, constants | usual | (besides or {}), where)
         for name in values.keys() & choices:
             if values[name] not in choices[name]:

@@ -305,16 +305,18 @@ def test_what_a_notebook_puts_in_the_place_of_its_files_is_neither_written_to_no
 
 
 @pytest.mark.parametrize(
-    "devices, said",
+    "metrics, device, said",
     [
-        (None, "none"),
-        (["cpu in process 1"], "cpu in process 1"),
-        (["a", "b", "c"], "a, b, c"),
-        (["a", "b"], None),
+        (KINDS["train"].metrics(), "cpu", "none"),
+        (KINDS["train"].metrics(devices=["cpu in process 1"]), "cpu", "cpu in process 1"),
+        (KINDS["train"].metrics(devices=["a", "b", "c"]), "cpu", "a, b, c"),
+        (KINDS["train"].metrics(devices=["a", "b"]), "cpu", None),
+        (KINDS["speed"].metrics(), "CPU", "CPU"),
+        (KINDS["speed"].metrics(), "CPU, CPU:1", None),
     ],
 )
-def test_run_on_other_devices_than_it_was_given_has_failed(devices, said):
-    """What took part is counted by what the devices say of themselves."""
-    metrics = KINDS["train"].metrics(accuracy=0.9, parameters=1, loss=[0.5], epoch_s=[1.0], devices=devices)
-    trouble = KINDS["train"].trouble(metrics, {"DEVICES": 2, "EPOCHS": 1})
-    assert trouble == (said and ("failed", f"DEVICES is 2, and the devices that took part are: {said}"))
+def test_run_on_other_devices_than_it_was_given_has_failed(record, metrics, device, said):
+    """What took part is counted by what the devices say of themselves: where a task only names its device, by the names."""
+    record.metrics, record.device, record.params = metrics, device, {"DEVICES": 2}
+    trouble = execute.not_as_asked(record, SimpleNamespace(dataset=None, kind=KINDS["speed"], flop=None))
+    assert trouble == (said and f"DEVICES is 2, and the devices that took part are: {said}")

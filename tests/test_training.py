@@ -9,6 +9,8 @@ import pytest
 from rosetta import adding, catalog
 from rosetta.catalog import Row
 from rosetta.errors import Unavailable
+from rosetta.kinds import KINDS
+from rosetta.notebook import refusal
 from rosetta.plan import Plan, make
 from rosetta.records import Record
 from rosetta.run import devices
@@ -103,6 +105,26 @@ def test_row_runs(row, ran, missing):
     assert record.metrics.start_s > 0 and not list(adding.misreported(record, task))
     if task.check and task.check.parameters.items() <= record.changed.items():
         assert all(getattr(record.metrics, name) > least for name, least in task.check.least.items())
+
+
+@pytest.mark.rows
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize(
+    "name", [row.full_name for row in KNOWN.rows("networks") if not refusal(row.notebook, KINDS["speed"], ["DEVICES"])]
+)
+def test_two_devices_share_a_batch(name, missing):
+    """The loss after some steps is that of one device: the initial weights are drawn from the same seed."""
+    (row,), losses = KNOWN.select([name]), {}
+    for number in (1, 2):
+        planned = plan(row, {"DEVICES": number, "BATCHSIZE": 8})
+        run = execute(planned, devices.shared(gpus=None, jobs=None)[0], Kernels(), watch=lambda progress: None)
+        run.close()
+        if run.record.status == "skipped":
+            missing(run.record.error)
+        assert run.record.status == "ok", run.record.error
+        assert len(run.record.device.split(", ")) == number
+        losses[number] = run.record.metrics.result
+    assert losses[2] == pytest.approx(losses[1], rel=1e-5)
 
 
 @pytest.mark.rows

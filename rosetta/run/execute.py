@@ -380,6 +380,10 @@ def not_as_asked(record: Record, plan: Plan) -> str | None:
     if plan.dataset and loaded.synthetic != plan.synthetic:
         generated, real = ("real", "generated") if plan.synthetic else ("generated", "real")
         return f"it has loaded {generated} data, and {real} data were asked for"
+    devices = getattr(record.metrics, "devices", (record.device or "").split(", ")) or ()
+    if record.params.get("DEVICES", len(devices)) != len(devices):
+        took_part = ", ".join(devices) or "none"
+        return f"DEVICES is {record.params['DEVICES']}, and the devices that took part are: {took_part}"
     for part, name in plan.kind.loaded.items():
         if loaded.sizes.get(part, plan.constants[name]) != plan.constants[name]:
             return f"it has loaded {loaded.sizes[part]:,} examples, and {name} is {plan.constants[name]:,}"
