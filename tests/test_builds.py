@@ -133,6 +133,20 @@ def test_what_a_row_cannot_import_is_no_part_of_its_proof(tmp_path):
     assert prints("flax", **added | {"more": needed}) != before, "what the row's own packages bring as well"
 
 
+def test_a_script_is_part_of_the_proof_of_what_it_repairs(tmp_path):
+    for name in ("requirements.in", "requirements.txt"):
+        (tmp_path / name).write_text("")
+
+    def prints(framework: str, script: str, repairs: list[str]) -> str:
+        (tmp_path / "after.py").write_text(script)
+        recipe = Recipe(python="3.11", post_install="after.py", repairs=repairs)
+        return environments.Environment("classic", tmp_path, recipe).fingerprint_for(framework)
+
+    assert prints("cntk", "1", ["cntk"]) != prints("cntk", "2", ["cntk"])
+    assert prints("chainer", "1", ["cntk"]) == prints("chainer", "2", ["cntk"])
+    assert prints("chainer", "1", []) != prints("chainer", "2", []), "nothing says whom it repairs"
+
+
 @pytest.fixture
 def tiny(monkeypatch, tmp_path):
     """An environment of the tests in place of all others, with one build; its row."""

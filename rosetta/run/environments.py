@@ -45,7 +45,7 @@ LIBRARY_PATH = "LD_LIBRARY_PATH"
 CLEAR = ("--clear", "--force")  # also what is no environment yet: its making was cut short
 CPU_ONLY = ("UV_TORCH_BACKEND",)  # variables of the shell that ask uv for a build for the CPU
 # Of a recipe: fields that change no environment
-NOT_CONTENT = {"disk_gb", "download_gb", "builds", "without_gpu", "lock_flags"}
+NOT_CONTENT = {"disk_gb", "download_gb", "builds", "without_gpu", "lock_flags", "repairs"}
 
 MARK = re.compile(r"#\s*for ([\w, ]+)$")  # at the end of a requirement: the frameworks that it is for
 VIA = re.compile(r"^\s*#\s+(?:via\s+)?(-r \S+|[\w.-]+)$", re.MULTILINE)  # in a lock: what asks for a package
@@ -104,6 +104,7 @@ class Recipe(Strict):
     builds: dict[str, Build] = {}  # for GPUs, by name, the newest first
     without_gpu: dict[str, str] = {}  # by a module that no build computes with on a GPU: why, or what does
     post_install: str | None = None  # run by the environment's interpreter after the packages
+    repairs: list[str] = []  # frameworks that this script, or a build's, is for; all where it is empty
     install_flags: list[str] = []  # for ``uv pip install``; {lock} is the lock's file
     lock_flags: list[str] = []  # for ``uv pip compile``, in place of the usual ones; {python} is its interpreter
     variables: dict[str, str] = {}  # of the kernel; {folder} is the environment's folder
@@ -184,6 +185,8 @@ class Environment:
     def fingerprint_for(self, framework: str) -> str:
         """The same of what a framework's notebooks can import: the versions, less those that are asked for others alone.
 
+        The script that runs after the packages counts where it repairs something for this framework.
+
         A line of ``requirements.in`` that ends with ``# for NAME, ...`` asks for these frameworks.
         """
         digest, (asked, locked) = self._digest(), map(files.text, self.requirements)
@@ -204,7 +207,7 @@ class Environment:
         }:
             wanted |= more
         digest.update(json.dumps([sorted(versions[name]) for name in sorted(wanted)]).encode())
-        if script := self.holds.post_install:
+        if (script := self.holds.post_install) and framework in (self.recipe.repairs or [framework]):
             digest.update(files.read(self.folder / script))
         return digest.hexdigest()
 
