@@ -317,6 +317,8 @@ def _lock_and_try(environment: Environment, log: Path, tell: Tell, again: bool) 
     line = f"{environment.title}: ready; imports {', '.join(names) or 'nothing yet'}; {told} ({where})"
     if now := {name: seconds for name, seconds in _due(environment.name).items() if name not in due}:
         line += f"\n{len(now)} proofs are due now, about {clock(sum(now.values()))}: run_all.py verify {' '.join(map(shlex.quote, now))} --out results"
+    else:
+        line += "\nno proof has become due by it"
     return line
 
 

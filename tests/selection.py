@@ -12,6 +12,7 @@ from rosetta.tasks import Task
 from rosetta.verify import conformance
 
 DRAWN = 3  # of the rows that have not changed
+LONG_START_S = 600  # a row that compiles for longer is only taken when it has changed
 FEW = 2  # of a newcomer, each in another environment
 
 
@@ -27,7 +28,8 @@ def changed(rows: list[Row], tasks: dict[str, Task]) -> list[Row]:
         return conformance.digest(row, tasks[row.task], kernels, gpus=(), synthetic=False)
 
     unchanged = [row for row in rows if (row.task, row.name, digest(row)) in proven]
-    drawn = random.Random(int(os.environ["ROSETTA_SEED"])).sample(unchanged, min(DRAWN, len(unchanged)))
+    quick = [row for row in unchanged if row.facts.cost.start_s <= LONG_START_S]
+    drawn = random.Random(int(os.environ["ROSETTA_SEED"])).sample(quick, min(DRAWN, len(quick)))
     return [row for row in rows if row not in unchanged or row in drawn]
 
 

@@ -165,6 +165,7 @@ def test_what_is_asked_of_uv_and_written(inside, uv, monkeypatch):
         "importing six, six.moves",
         "tiny: ready; imports six, six.moves; disk_gb = 0.005, download_gb = 1.2 "
         "(written into environments/tiny/environment.toml)",
+        "no proof has become due by it",
     ], done.stderr
     usual = ["--universal", "--python-version", "3.11", "requirements.in"]
     whole = (usual + ["--generate-hashes", "--no-header"], "")

@@ -37,7 +37,7 @@ def verify(where: Where, every: bool = False, drawn: int = 0) -> int:
     if due:
         took = {(key, line.name): line.seconds for key, report in setting.reports.items() for line in report.rows}
         seconds = sum(took.get((row.task, row.name), UNKNOWN_S) for row in due) / len(setting.bench.workers.slots)
-        setting.console.say(f"{len(due)} rows to verify, about {clock(seconds)}")
+        setting.console.say(f"{len(due)} row{'s' * (len(due) > 1)} to verify, about {clock(seconds)}")
     verified: dict[str, Conformance] = {}
     for row, line in setting.bench.workers.each(setting.verify, due):
         verified[row.full_name] = line
