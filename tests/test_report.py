@@ -93,7 +93,7 @@ def reported():
     made, said = {}, io.StringIO()
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(said):
         patch.setattr(files, "write_atomically", made.__setitem__)
-        patch.setattr(records, "MOST", 0.1)  # a page marks runs beside other programs, also where tests run beside each other
+        patch.setattr(records, "MOST", 0.1)  # as without the tests, which compute beside each other
         cli.report.callback(checkout.results, False)
     assert len(made) == len(said.getvalue().splitlines()), "each file that it names was made"
     return made
