@@ -162,7 +162,7 @@ def test_what_is_saved_is_loaded(row, missing):
 @pytest.mark.parametrize(("row", "network"), list(cases()))
 def test_what_promises_to_compile_compiles(row, network, missing):
     try:
-        run(row, WITNESSES[row.name], {"NETWORK": network} if network else {})
+        run(row, WITNESSES[row.name], SMALL[row.task] | ({"NETWORK": network} if network else {}))
     except Unavailable as reason:
         missing(str(reason))
 
