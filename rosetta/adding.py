@@ -439,6 +439,9 @@ def check(name: str, where: Where, cost_alone: bool) -> int:
             try:
                 told = getattr(checked, step)()
             except RosettaError as error:
+                if step == "cost" and not cost_alone:  # it can be measured later
+                    console.say(f"  {step:<9} skipped  {error}", STYLES["skipped"])
+                    continue
                 console.say(f"  {step:<9} FAILED  {error}", STYLES["failed"])
                 if any(scratch.iterdir()):
                     console.say(f"  What the run left is in {scratch}", "dim")
@@ -520,7 +523,7 @@ class _Row:
     def verify(self) -> str:
         # Beside other programs, BLAS threads that wait for each other make it last four times as long
         with threadpool_limits(1):
-            _, proof = Setting(self.where).verify(self.row)
+            _, proof = Setting(self.where).verify(self.row, lambda note: self.console.say(f"    {note}", "dim"))
         if proof.skipped:
             raise RosettaError(proof.skipped)
         for levels, reason, known in proof.failures(PROOFS[self.task.kind_name].LEVELS):
@@ -534,10 +537,10 @@ class _Row:
         """Measured by the smallest preset, and written down."""
         planned, record = self.ran
         if planned.on_gpu:
-            return f"not measured: it is for {CORES} processors, so for --gpus none"
+            raise RosettaError(f"not measured: it is for {CORES} processors, so for --gpus none")
         if record.disturbed:
             again = f"run_all.py check {shlex.quote(self.row.full_name)} --cost"
-            return f"not written, because {record.disturbed}: {again} when the machine is idle"
+            raise RosettaError(f"not written, because {record.disturbed}: {again} when the machine is idle")
         cost = measured_cost(planned, record)
         where = "written into" if write_cost(self.task, self.row, cost) else "near to that in"
         return f"start_s = {cost.start_s:g}, item_ms = {cost.item_ms:g}: {where} {self.task.file}"

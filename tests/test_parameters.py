@@ -71,3 +71,12 @@ def test_network_that_a_row_or_its_zoo_has_none_of_is_refused():
         "keras2[cntk]": said("Keras 2 on CNTK"),
         "pytorch[bf16]": None,
     }
+
+
+def test_a_short_run_gives_each_device_its_batches():
+    """BATCHSIZE is that of each device: a run of so few steps has the examples of all."""
+    known = catalog.load()
+    task = known.task("densenet_parallel")
+    asked = {"DEVICES": 3, "BATCHSIZE": 4}
+    few = task.kind.short(task.constants() | asked, steps=5, turns=2)
+    assert few["N_TRAIN"] == 60 and task.kind.steps(task.constants() | asked | few) == 5

@@ -251,7 +251,13 @@ def test_new_framework_is_checked_to_its_first_mistake_and_its_cost_is_written(t
         in done.stdout
     )
     assert f"Now run_all.py verify {row} --out results" in done.stdout
-    assert re.findall(r"^  (\w+) +ok  ", done.stdout, re.MULTILINE) == STEPS
+    assert re.findall(r"^  (\w+) +ok  ", done.stdout, re.MULTILINE) == STEPS[:-1]
+    assert "  cost      skipped  not written" in done.stdout
+    assert re.findall(r"^    run with .*EPOCHS=\d+", done.stdout, re.MULTILINE), "the proof takes minutes"
+    done = toy.call("check", row, "--cost")
+    assert done.returncode == 1 and "  cost      FAILED  not written" in done.stdout, "nothing else was asked for"
+    (kept,) = set(tmp_path.glob("rosetta-check-*")) - set(left)
+    shutil.rmtree(kept)
     monkeypatch.setattr(Record, "disturbed", None)
     done = toy.call("check", row, "--cost")
     assert done.returncode == 0 and re.findall(r"^  (\w+) +ok  ", done.stdout, re.MULTILINE) == ["smoke", "cost"]

@@ -149,11 +149,11 @@ class Train(Kind):
 
     def steps(self, constants: dict[str, Any]) -> int:
         """Full steps of an epoch."""
-        return constants["N_TRAIN"] // constants[BATCH]
+        return constants["N_TRAIN"] // _of_all_devices(constants)
 
     def short(self, constants: dict[str, Any], steps: int, turns: int) -> dict[str, Any]:
         """Parameters of a run of so few steps an epoch that hardly tests: to measure by."""
-        return {"EPOCHS": turns, "N_TRAIN": steps * constants[BATCH], "N_TEST": 10}
+        return {"EPOCHS": turns, "N_TRAIN": steps * _of_all_devices(constants), "N_TEST": 10}
 
     def verdict(self, quantity: Quantity, runs, constants: dict[str, Any], guessing: float) -> Verdict | None:
         """An accuracy means something once a run has seen as many examples as the task's training set has.
@@ -344,6 +344,11 @@ class Speed(Kind):
 
     def trouble(self, metrics: SpeedMetrics, params: dict[str, Any]) -> tuple[str, str] | None:
         return ("diverged", "the last step has computed no finite number") if metrics.result is None else None
+
+
+def _of_all_devices(constants: dict[str, Any]) -> int:
+    """Examples of a training step: BATCHSIZE is that of each device."""
+    return constants[BATCH] * constants.get("DEVICES", 1)
 
 
 def _passes(constants: dict[str, Any]) -> int:

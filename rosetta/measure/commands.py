@@ -268,6 +268,8 @@ def time_phases(
 
     Raises RosettaError where the framework's phases fail, Unavailable where they are not written or cannot run here.
     """
+    if "DEVICES" in planned.constants:
+        raise Unavailable("not written: its step is that of several devices, each of which has its own")
     roles = planned.kind.names
     _, phases = notebooks.changes(notebooks.program("phases", planned.row.task, planned.row.framework), roles)
     before = roles[: roles.index("optimizer") + 1]

@@ -5,6 +5,7 @@
 
 import asyncio
 import json
+import logging
 import os
 import sys
 import time
@@ -56,6 +57,7 @@ def main(folder: Path) -> int:
 def execute(job: Job, executed: Path) -> Outcome:
     """Run the notebook as it would run in Jupyter: from its folder, cell by cell."""
     papermill_engines.register(NAME, Cells)
+    logging.getLogger("papermill").setLevel(logging.ERROR)  # it does not know the parameters that a notebook imports
     # Papermill takes the seconds of cells from the clock of the day, which may be set meanwhile.
     # The monotonic clock is the system's: it goes on from where the runner has read it
     NotebookExecutionManager.now = lambda _: datetime.fromtimestamp(job.clock + time.monotonic(), UTC)

@@ -2,6 +2,7 @@
 
 import os
 import random
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -114,11 +115,11 @@ class Setting:
             self.digests[row.full_name] = conformance.digest(row, task, kernels, gpus, where.synthetic)
             self.references[row.task, flavour] = proof.Reference(task, flavour, where.synthetic)
 
-    def verify(self, row: Row) -> tuple[Row, Conformance]:
-        """Prove a row. What its runs print stays in its log if a level fails."""
+    def verify(self, row: Row, tell: Callable[[str], None] = lambda note: None) -> tuple[Row, Conformance]:
+        """Prove a row. What its runs print stays in its log if a level fails. tell: called as each run begins."""
         reference, log = self.references[row.task, row.facts.flavour], log_of(self.results, row)
         log.unlink(missing_ok=True)
-        probe = self.bench.prober(row, reference, log)
+        probe = self.bench.prober(row, reference, log, tell)
         line = conformance.verify(row, probe, reference, self.digests[row.full_name], self.on_gpu)
         if all(finding.passed for finding in line.findings):
             log.unlink(missing_ok=True)

@@ -178,14 +178,18 @@ class Bench:
     kernels: Kernels
     workers: Workers
 
-    def prober(self, row: Row, reference: Reference, log: Path | None = None) -> Prober:
+    def prober(
+        self, row: Row, reference: Reference, log: Path | None = None, tell: Callable[[str], None] = lambda note: None
+    ) -> Prober:
         """Runs the row's notebook with the parameters that it is called with, and reads what it saves.
 
-        log: where what the runs print is kept, one after the other.
+        log: where what the runs print is kept, one after the other. tell: called as each run begins.
         """
         task = reference.task
 
         def probe(parameters: dict) -> Outputs:
+            given = [f"{name}={value}" for name, value in parameters.items() if name not in task.paths]
+            tell(f"run with {', '.join(given)}")
             with self.workers.share() as slot, TemporaryDirectory(prefix="rosetta-") as folder:
                 changed = row.parameters | parameters
                 plan = Plan(

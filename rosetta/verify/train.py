@@ -178,7 +178,11 @@ def judge(row: Row, probe: Prober, reference: Reference, gpu: bool) -> tuple[lis
     if first.skipped:
         return [], first
     fifth = Judge(5, limits)
-    shuffled(probe, reference, fifth)
+    fourth = findings[-1]
+    if fourth.measured and not fourth.passed:  # an order is told by the losses that it leads to
+        fifth.fail("the order of the examples is not judged where level 4 fails")
+    else:
+        shuffled(probe, reference, fifth)
     if hasattr(reference.network, "dropout_losses"):
         dropped(probe, reference, fifth, size)
     findings += [fresh(probe, reference, limits), fifth.finding]

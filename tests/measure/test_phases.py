@@ -20,7 +20,11 @@ from rosetta.where import Where
 MEASURING = Measuring(Where(gpus="none", synthetic=not os.environ.get("ROSETTA_DATA")), "sweep", "phases")
 # Their program is that of their framework's plain row, with nothing that depends on the variant here
 LEFT_OUT = ("pytorch[compiled]", "pytorch[graphs]", "pytorch[tf32]", "pytorch[torch1]", "flax[scan]")
-TRAINING = [task.key for task in MEASURING.catalog.tasks.values() if "LR" in task.constants()]
+TRAINING = [
+    task.key
+    for task in MEASURING.catalog.tasks.values()
+    if "LR" in task.constants() and "DEVICES" not in task.constants()
+]
 ROWS = [
     row
     for row in MEASURING.rows
@@ -67,3 +71,11 @@ def test_phases(measured, missing, row):
         assert 0 < forward < 2.6
     first, second = (places[size, "forward", "loss"] for size in PROTOCOL.batch_sizes)
     assert first != second
+
+
+def test_steps_of_several_devices_are_not_taken_apart():
+    row = next(row for row in MEASURING.rows if row.full_name == "densenet_parallel/pytorch")
+    plan = MEASURING.short(row, {}, steps=1, turns=1)
+    record = MEASURING.record(plan, "sweep", {})
+    with pytest.raises(Unavailable, match="not written: its step is that of several devices"):
+        next(time_phases(MEASURING, plan, record, MEASURING.slot, PROTOCOL, {}))
