@@ -190,6 +190,8 @@ class Catalog:
             rows = [row for row in rows if row.task == self.task(key).key]
         framework, _, variant = rest.partition("[")
         variants = [row for row in rows if row.framework == framework]
+        if name == "all":
+            raise RosettaError("all is the name of no row: leave out names, and all rows are taken")
         if not variants:
             raise unknown("framework", framework, {row.framework for row in rows})
         if variant == "*]":

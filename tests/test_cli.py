@@ -68,6 +68,7 @@ WRONG = [
     (("good", "--python", "tset=/bin/sh"), "unknown environment tset; did you mean test?"),
     (("good", "--python", "test=/nowhere/python"), "--python test: there is no /nowhere/python"),
     (("good", "--python", "test"), "--python takes ENVIRONMENT=PATH or all=PATH, not test"),
+    (("all",), "all is the name of no row: leave out names, and all rows are taken"),
     ((TASK,), f"{TASK} is a task: say --task {TASK}, or {TASK}/good"),
     (("--task", TASK, "--all-tasks"), "--all-tasks names every task: leave out --task"),
     (("--data", "fake"), "--data takes real, not fake; --data-dir names a folder"),
