@@ -477,6 +477,11 @@ class _Row:
             )
         for trouble in entries.contract(self.row.notebook, self.task):
             raise RosettaError(trouble)
+        module = self.row.imports[0].partition(".")[0]
+        if not re.search(rf"^(?:import|from) {module}\b", "\n".join(self.row.code.values()), re.MULTILINE):
+            raise RosettaError(
+                f"{from_root(self.row.notebook)} does not import {module}: is it still the copy that it began as?"
+            )
         if not (self.task.folder / "entries.toml").is_file():
             return ", ".join(self.task.kind.names)
         answered, asked = entries.answers(self.row.notebook, self.task), entries.load(self.task.folder).entries

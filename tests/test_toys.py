@@ -220,20 +220,22 @@ def test_told_by_doctor_and_compared(toy, ran):
 
 
 def test_new_framework_is_checked_to_its_first_mistake_and_its_cost_is_written(toy, tmp_path, monkeypatch):
-    """A placeholder, an environment that says nothing of a GPU, a notebook that takes no step; then all is well.
+    """A placeholder, an environment that says nothing of a GPU, a notebook of something else, one that takes no step; then all is well.
 
     A folder of what the runs left stays where there is a mistake and a run, and is told."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     row, task = f"toy_train/{NEW}", toy.root / "notebooks" / "toy_train" / "task.toml"
     entry, recipe = toy.root / "catalog.toml", toy.root / "environments" / NEW / "environment.toml"
-    notebook = toy.path(NEW, "toy_train")
+    notebook, unnamed = toy.path(NEW, "toy_train"), "np = __import__('numpy')"
     mistakes = [
         (entry, "example.org", "example.com", f"contract  FAILED  catalog.toml: frameworks.{NEW}.homepage"),
         (entry, "released = 0", "released = 2020", f"contract  FAILED  catalog.toml: frameworks.{NEW}.rel"),
         (recipe, NEW, "numpy", "does not say what a GPU is to numpy: give"),
+        (notebook, unnamed, "import numpy as np", "another.ipynb does not import numpy: is it still the copy that it be"),
         (notebook, "2.0 for", "step(x, y) for", "verify    FAILED  level 4 (training): "),
     ]
-    notebook.write_text(notebook.read_text().replace("step(x, y) for", "2.0 for"))
+    text = notebook.read_text().replace("import numpy as np", unnamed)
+    notebook.write_text(text.replace("step(x, y) for", "2.0 for"))
     for file, before, after, said in mistakes:
         done = toy.call("check", row)
         assert done.returncode == 1 and said in done.stdout and done.stdout.count("FAILED") == 1, done.stdout
