@@ -39,6 +39,7 @@ def works(uv):
 def start():
     """Make what is missing, and go on in the runner's environment."""
     env = {name: value for name, value in os.environ.items() if name not in FOREIGN}
+    env = {name: value for name, value in env.items() if value or not name.startswith("UV_")}  # uv refuses empty ones
     if env.get("REQUESTS_CA_BUNDLE"):  # a company's certificates, which uv takes by another name
         env.setdefault("SSL_CERT_FILE", env["REQUESTS_CA_BUNDLE"])
     uv, private = shutil.which("uv"), os.path.join(ROOT, ".uv")

@@ -67,7 +67,7 @@ def test_it_is_written_for_old_pythons_and_pins_uv_as_the_project_does():
 
 
 def test_uv_of_the_machine_makes_the_environment_and_what_the_shell_adds_stays_out(door):
-    variables = {"VIRTUAL_ENV": "/none", "CONDA_PREFIX": "/conda", "REQUESTS_CA_BUNDLE": "/our.pem"}
+    variables = {"VIRTUAL_ENV": "/none", "CONDA_PREFIX": "/conda", "REQUESTS_CA_BUNDLE": "/our.pem", "UV_CACHE_DIR": ""}
     done = door("list", "--task", "a b", uv=UV, PYTHONPATH="/nowhere", **variables)
     assert done.returncode == 0 and done.stderr == "installing the runner's packages into .venv\n"
     assert done.stdout == f"{door.checkout}/run_all.py list --task a b\nstarted 1\n"
@@ -75,7 +75,7 @@ def test_uv_of_the_machine_makes_the_environment_and_what_the_shell_adds_stays_o
     assert called.startswith(f"sync --project {door.checkout} --inexact --no-dev --extra site ")
     assert "--python" in called
     environment = (door.home / "environment").read_text()
-    assert not re.search("^(PYTHONPATH|VIRTUAL_ENV)=", environment, re.MULTILINE)
+    assert not re.search("^(PYTHONPATH|VIRTUAL_ENV|UV_CACHE_DIR)=", environment, re.MULTILINE)
     assert "CONDA_PREFIX=/conda" in environment and "SSL_CERT_FILE=/our.pem" in environment
     again = door("test", "-k", "x", uv=UV)
     assert again.stderr == "" and "run_all.py test -k x" in again.stdout
