@@ -88,15 +88,17 @@ def measure(
     if bench.where.data_dir:  # the scripts inherit it
         os.environ["ROSETTA_DATA"] = str(bench.where.data_dir.absolute())
 
+    titles = [bench.catalog.label(planned.row) for planned in plans]
+    broadest = max([22, *map(len, titles)])
+
     def say(title: str, cells: list[str], about: str = "") -> None:
-        line = "".join(f"{cell:>{width}}" for cell, width in zip(cells, columns.values()))
-        bench.console.say(f"{title:<22}{line}  {about}".rstrip())
+        line = "".join(f" {cell:>{width - 1}}" for cell, width in zip(cells, columns.values()))
+        bench.console.say(f"{title:<{broadest}}{line}  {about}".rstrip())
 
     say("row", list(columns))
     kept: dict[str, Record] = {}  # a row may have several plans
     failed = False
-    for planned in plans:
-        title = bench.catalog.label(planned.row)
+    for title, planned in zip(titles, plans):
         try:
             record = kept.setdefault(planned.row.full_name, bench.record(planned, what, changed))
             with OtherPrograms(bench.slot.processors) as programs:
