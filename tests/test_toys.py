@@ -231,7 +231,7 @@ def test_new_framework_is_checked_to_its_first_mistake_and_its_cost_is_written(t
         (entry, "example.org", "example.com", f"contract  FAILED  catalog.toml: frameworks.{NEW}.homepage"),
         (entry, "released = 0", "released = 2020", f"contract  FAILED  catalog.toml: frameworks.{NEW}.rel"),
         (recipe, NEW, "numpy", "does not say what a GPU is to numpy: give"),
-        (notebook, unnamed, "import numpy as np", "another.ipynb does not import numpy: is it still the copy that it be"),
+        (notebook, unnamed, "import numpy as np", "another.ipynb does not import numpy: is it still the copy"),
         (notebook, "2.0 for", "step(x, y) for", "verify    FAILED  level 4 (training): "),
     ]
     text = notebook.read_text().replace("import numpy as np", unnamed)
