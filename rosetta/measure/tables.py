@@ -94,7 +94,9 @@ def _against(other: str, task: Task, group: Group, results: Path) -> list[str]:
         counts |= {(point.at[STEPS], len(point.values)) for point in timed(measured.points)}
         for label, times in pairs(measured.points):
             body.append([", ".join(filter(None, (titled(measured), markdown.escape(label)))), *times])
-    turns = ", ".join(f"{number} {task.kind.turns} of {steps} step{'s' * (steps > 1)}" for steps, number in sorted(counts))
+    turns = ", ".join(
+        f"{number} {task.kind.turns} of {steps} step{'s' * (steps > 1)}" for steps, number in sorted(counts)
+    )
     heading = ["", "notebook, ms a step", f"{other}, ms a step", f"notebook / {other}"]
     words = measured_on(group, f"{turns} after a first that is not counted")
     return [markdown.table(heading, body), markdown.wrapped(words)]
