@@ -145,7 +145,8 @@ class Train(Kind):
         if constants.get("TEST_EACH_EPOCH"):
             tests += " after each epoch"
             tests += f", target {100 * constants['TARGET_ACCURACY']:g} %" if "TARGET_ACCURACY" in constants else ""
-        return f"{epochs} of {constants['N_TRAIN']:,}, batch {constants['BATCHSIZE']}, {tests}"
+        devices = f"{constants['DEVICES']} x " if "DEVICES" in constants else ""
+        return f"{epochs} of {constants['N_TRAIN']:,}, batch {devices}{constants[BATCH]}, {tests}"
 
     def steps(self, constants: dict[str, Any]) -> int:
         """Full steps of an epoch."""
