@@ -282,7 +282,7 @@ def test_a_loss_that_does_not_fall_is_doubted(loss, doubted):
 
 def test_a_doubt_that_no_level_explains_is_the_mistake(monkeypatch):
     proof = SimpleNamespace(skipped=None, findings=[SimpleNamespace(level=1)], failures=lambda levels: [])
-    monkeypatch.setattr(adding, "Setting", lambda *_: SimpleNamespace(verify=lambda row: (row, proof)))
+    monkeypatch.setattr(adding, "Setting", lambda *_: SimpleNamespace(verify=lambda row, tell: (row, proof)))
     record = SimpleNamespace(metrics=TrainMetrics(loss=[2.0, 1.5]))
     row = SimpleNamespace(row=SimpleNamespace(full_name="t/a"), where=None, task=TASK, ran=(None, record))
     assert adding._Row.verify(row) == "levels 1 pass"

@@ -226,7 +226,7 @@ def test_xrays_are_read_alike(row, feed, missing, tmp_path):
     for name, array in found.items():
         np.save(tmp_path / f"{name}.npy", array)
         found[name] = str(tmp_path / f"{name}.npy")
-    parameters = {"PIXELS": 48, "BATCHSIZE": 6, "XRAYS": str(tmp_path / "xrays"), "FEED": feed}
+    parameters = {"PIXELS": 48, "BATCHSIZE": 3, "XRAYS": str(tmp_path / "xrays"), "FEED": feed}
     try:
         after = XRAYED.format(**found, from_disk=feed == "disk", most=MOST)
         run(row, after, parameters, roles=("parameters", "setup", "data"))

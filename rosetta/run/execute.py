@@ -276,6 +276,7 @@ class Output(threading.Thread):
 
     def run(self) -> None:
         """To the end whatever comes: a process whose output nobody reads would stop."""
+        self._write(b"")  # before the notebook can put something in its place
         head, tail, left_out, size = 0, deque(), 0, 0  # bytes written, lines kept for the end, bytes left out and kept
         while line := self._stream.readline(LINE):
             self._tell(line.decode(errors="replace").strip())
