@@ -189,7 +189,7 @@ class Bench:
 
         def probe(parameters: dict) -> Outputs:
             given = [f"{name}={value}" for name, value in parameters.items() if name not in task.paths]
-            tell(f"run with {', '.join(given)}")
+            tell(f"run with {', '.join(given) or 'the parameters of the notebook'}")
             with self.workers.share() as slot, TemporaryDirectory(prefix="rosetta-") as folder:
                 changed = row.parameters | parameters
                 plan = Plan(
