@@ -8,6 +8,7 @@ import socket
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 
 import pytest
 
@@ -16,6 +17,7 @@ from rosetta.cluster import Unfit
 from rosetta.errors import RosettaError
 from rosetta.run import devices
 from tests.dask_cluster import DaskCluster
+from tests.inside import ONE_AT_A_TIME
 from tests.standin import ROOT, TASK, TRAIN, StandIn, cells, one_line, until
 from tests.test_run import processes_below
 
@@ -43,6 +45,15 @@ def run(inside, monkeypatch):
 
     # Not that of an earlier test: its thread may be in the process that this one is a fork of
     monkeypatch.setattr(utils, "_offload_executor", ThreadPoolExecutor(1))
+    surroundings = cluster._surroundings
+
+    @contextmanager
+    def alone(data_dir):
+        """Here workers are threads, with the variables of one process: another's run may not begin or end meanwhile."""
+        with ONE_AT_A_TIME, surroundings(data_dir):
+            yield
+
+    monkeypatch.setattr(cluster, "_surroundings", alone)
 
     def call(workers, *names, options=("--synthetic",)):
         threads = {"processes": False, "protocol": "tcp", "dashboard_address": ":0", "threads_per_worker": 1}

@@ -7,6 +7,7 @@ its title: ``[text](file "on the site: compare/task.html#a+b")``.
 import re
 from collections.abc import Callable, Collection
 from html import escape
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -14,20 +15,25 @@ from urllib.parse import unquote, urlsplit
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from markupsafe import Markup
-from pygments import highlight
-from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
+from pygments.token import Token as Code
 
 from rosetta import notebook
 from rosetta.paths import checkout
 
 ON_SITE = "on the site: "  # what such a title begins with
-PLAIN_NAME = re.compile(r'<span class="n">(\w+)</span>')
-UNCOLOURED = re.compile(
-    r'<span class="(?:n|o|p|w|nn|nb|bp|na|vm|py|err)">([^<]*)</span>'
-)  # site.css has no colour for them
 PARSER = MarkdownIt("commonmark", {"html": False}).enable("table")
-LEXER, FORMATTER = PythonLexer(stripnl=False, ensurenl=False), HtmlFormatter(nowrap=True)
+LEXER = PythonLexer(stripnl=False, ensurenl=False)
+CLASSES = {  # of site.css, for what has a colour there
+    Code.Comment: "c",
+    Code.Keyword: "k",
+    Code.Operator.Word: "k",
+    Code.String: "s",
+    Code.Number: "m",
+    Code.Name.Function: "f",
+    Code.Name.Class: "f",
+    Code.Name.Decorator: "f",
+}
 COLOURS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")  # of a terminal
 LINE_AGAIN = re.compile(r"[^\n]*\r(?!\n)")  # what a progress bar wrote before it began its line again
 
@@ -69,12 +75,19 @@ def _relink(token: Token, name: str, folder: Path, resolve: Resolve) -> None:
 def lines(code: str, constants: Collection[str] = (), definition: str = "") -> list[Markup]:
     """Each line of Python as HTML. constants: names that link to ``definition#name``."""
 
-    def linked(match: re.Match) -> str:
-        name = match[1]
-        return f'<a class="n" href="{escape(definition)}#{name}">{name}</a>' if name in constants else match[0]
+    def looks(token: tuple[Any, str]) -> str | None:
+        kind, text = token
+        if kind is Code.Name and text in constants:
+            return f'a href="{escape(definition)}#{text}"'
+        return next((f"span class={name}" for of, name in CLASSES.items() if kind in of), None)
 
-    coloured = highlight(code, LEXER, FORMATTER).removesuffix("\n")
-    return [Markup(UNCOLOURED.sub(r"\1", PLAIN_NAME.sub(linked, line))) for line in coloured.split("\n")]
+    html = ""
+    for element, tokens in groupby(LEXER.get_tokens(code), looks):
+        parts = escape("".join(text for _, text in tokens), quote=False).split("\n")
+        if element:
+            parts = [part and f"<{element}>{part}</{element.partition(' ')[0]}>" for part in parts]
+        html += "\n".join(parts)
+    return [Markup(line) for line in html.removesuffix("\n").split("\n")]
 
 
 # ---- Executed notebooks

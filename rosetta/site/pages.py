@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import permutations
 from math import prod
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -337,12 +338,11 @@ def write_compare(pages: Pages, content: TaskContent) -> None:
 
 def _write_outputs(pages: Pages, content: TaskContent, row: Row, page: str) -> bool:
     """What each step of a row's executed copy printed, as a script like that of its program; whether there is a copy."""
-    record = most_telling([record for record in content.results.records if record.name == row.name])
+    record, steps = _printed(pages, content, row)
     if record is None:
         return False
     about = f"{record.machine.name}, {record.preset}, {record.started:%Y-%m-%d}"
     href = addresses.relative(addresses.record(record, ".html"), page)
-    steps = _printed(pages, content, row, record)
     script = _script("outputs", row.name, {"about": about, "page": href, "steps": steps})
     pages.save(f"outputs/{content.key}/{row.name}.js", script)
     return True
@@ -402,8 +402,8 @@ def write_framework(pages: Pages, key: str) -> None:
             rows += own
             notebook = f"notebooks/{content.key}/{key}.ipynb"
             pages.save(notebook, standalone(own[0], pages.repository, pages.commit))
-            record = most_telling([one for one in content.results.records if one.framework == key])
-            programs.append((content, notebook, record, _printed(pages, content, own[0], record)))
+            shown = (None, {}) if content.asked else _printed(pages, content, own[0])
+            programs.append((content, notebook, *shown))
     framework = pages.frameworks[key]
     pages.write(
         addresses.framework(key),
@@ -419,16 +419,24 @@ def write_framework(pages: Pages, key: str) -> None:
     )
 
 
-def _printed(pages: Pages, content: TaskContent, row: Row, record: Record | None) -> dict[str, dict]:
-    """By role what each cell of a row printed in the executed copy of this record, and whether its code is today's."""
-    if record is None or content.asked:
-        return {}
-    codes = row.code
-    return {
-        tag: {"text": text, "same": source == codes[tag]}
-        for tag, source, text in html.printed(Executed(record).file(pages.folder))
-        if tag in codes
-    }
+def _printed(pages: Pages, content: TaskContent, row: Row) -> tuple[Record | None, dict[str, dict[str, Any]]]:
+    """The run whose executed copy tells most of a row, and by role what each cell printed there, and whether its code is today's.
+
+    A copy of today's code comes before one of an earlier notebook, then real data, then the parameters of a preset, the longest, the newest.
+    """
+    codes, copies = row.code, []
+    for record in content.results.records:
+        if record.name == row.name and record.status == "ok" and record.notebook.executed:
+            cells = {
+                role: {"text": text, "same": source == codes[role]}
+                for role, source, text in html.printed(Executed(record).file(pages.folder))
+                if role in codes
+            }
+            today = sum(cell["same"] for cell in cells.values())
+            usual = not record.dataset.synthetic, not record.changed
+            tells = today, *usual, PRESETS.index(record.preset), record.started
+            copies.append((tells, record, cells))
+    return max(copies, key=itemgetter(0))[1:] if copies else (None, {})
 
 
 # ---- What the whole site has once: the choice of a framework, pairs, search
@@ -548,15 +556,6 @@ def _known(content: TaskContent, framework: str, key: str) -> dict[str, Any] | N
 
 
 # ---- Parts of pages
-
-
-def most_telling(runs: list[Record]) -> Record | None:
-    """Of the runs that left an executed notebook the longest on real data, and of those the newest."""
-    return max(
-        (record for record in runs if record.status == "ok" and record.notebook.executed),
-        key=lambda record: (not record.dataset.synthetic, PRESETS.index(record.preset), record.started),
-        default=None,
-    )
 
 
 def _comparisons(content: TaskContent, framework: str) -> list[tuple[str, list[str]]]:

@@ -106,15 +106,16 @@ def made(inside):
 
 @pytest.fixture
 def small(with_notebooks, inside, made) -> Path:
-    """Two frameworks with PyTorch's notebook; the first has been run, once on synthetic data."""
+    """Two frameworks with PyTorch's notebook; the first has been run, once on synthetic data, and before it was written anew."""
     folder = with_notebooks(good="good", other="other")
-    for preset, text in (("smoke", "of the other run\n"), ("quick", "epoch 1/1\n")):
+    for preset, text in (("smoke", "of the other run\n"), ("quick", "epoch 1/1\n"), ("full", "as it was\n")):
         record = make_record("good", preset=preset, synthetic=preset == "smoke")
         record.notebook.executed = "good.ipynb"
         file = records.write(record, inside.out)
         executed = nbformat.read(folder / "good.ipynb", as_version=4)
         for cell in (cell for cell in executed.cells if cell.metadata.get("tags") == ["train"]):
             cell.outputs = [nbformat.v4.new_output("stream", text=text)]
+            cell.source += "\n# as it was" * (preset == "full")
         nbformat.write(executed, file.with_name("good.ipynb"))
     return made("--repository", HOME)
 
@@ -139,7 +140,7 @@ def test_files_and_what_each_page_says(small):
     }
     expected |= {f"{folder}/{STANDIN}/{name}" for folder, names in folders.items() for name in names.split()}
     expected |= {"frameworks/good.html", "frameworks/other.html"}
-    for preset, shown in (("quick", "quick"), ("smoke-synthetic", "smoke-synthetic-data")):
+    for preset, shown in (("quick", "quick"), ("full", "full"), ("smoke-synthetic", "smoke-synthetic-data")):
         expected |= {f"records/here/{STANDIN}/{preset}/good.{suffix}" for suffix in ("html", "json")}
         expected.add(f"pictures/{STANDIN}-here-{shown}-epochs.svg")
     files = {file.relative_to(small).as_posix() for file in small.rglob("*") if file.is_file()}
