@@ -92,12 +92,9 @@ class Line(Strict):
         return max(0.0, (datetime.now(UTC) - self.started).total_seconds())
 
     @property
-    def remaining_s(self) -> float:
-        """By its estimate, which does not hold what is installed first."""
-        if self.ended:
-            return 0.0
-        since = 0.0 if self.ready is None else (datetime.now(UTC) - self.ready).total_seconds()
-        return max(0.0, self.estimate_s - max(0.0, since))
+    def computed_s(self) -> float:
+        """Since its environment was there: what the estimate is of."""
+        return 0.0 if self.ready is None else max(0.0, ((self.ended or datetime.now(UTC)) - self.ready).total_seconds())
 
     def end(self, record: Record, task: Task, ended: datetime, took_s: float | None) -> None:
         """Show what has become of the run: its main figure, or a verdict where the run is too short for one."""
@@ -123,8 +120,11 @@ class Status(Strict):
 
     @property
     def remaining_s(self) -> float:
-        """Until all runs have ended, by their estimates."""
-        left = [line.remaining_s for line in self.lines]
+        """Until all runs have ended: by their estimates, as far as these held for those that have ended."""
+        done = [line for line in self.lines if line.state == "ok" and line.ready]
+        estimated_s = sum(line.estimate_s for line in done)
+        pace = sum(line.computed_s for line in done) / estimated_s if estimated_s else 1.0
+        left = [max(0.0, pace * line.estimate_s - line.computed_s) for line in self.lines if line.ended is None]
         return max(max(left), sum(left) / self.slots) if left else 0.0
 
     @property

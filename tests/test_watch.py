@@ -123,3 +123,13 @@ def test_an_installation_takes_nothing_of_the_time_left(tmp_path):
     kept.status.lines[0].ready -= timedelta(seconds=20)
     assert 39 < kept.status.remaining_s <= 40
     kept.close()
+
+
+def test_the_time_left_follows_the_machine():
+    """Runs that took twice their estimate say what the others will take; a run that failed says nothing."""
+    ended = Line(row="good", estimate_s=30, state="ok", ready=NOW - timedelta(minutes=1), ended=NOW)
+    failed = Line(row="raises", estimate_s=30, state="failed", ready=NOW - timedelta(seconds=1), ended=NOW)
+    resumed = Line(row="other", estimate_s=30, state="ok", ended=NOW)
+    waiting = Line(row="late", estimate_s=50)
+    for lines, left in (([waiting], 50), ([failed, resumed, waiting], 50), ([ended, failed, resumed, waiting], 100)):
+        assert Status(id="x", host="here", pid=1, started=NOW, lines=lines).remaining_s == left
