@@ -92,6 +92,7 @@ class TaskContent:
         self.frameworks = {row.framework: catalog.frameworks[row.framework] for row in self.rows}
         self.results = TaskResults.of(catalog, key, every)
         kind, folder = self.task.kind, self.task.folder
+        self.codes = {row.name: row.code for row in self.rows}  # of today's notebook, by role
         self.programs = {name: sections.notebook(folder / f"{name}.ipynb", kind) for name in self.frameworks}
         params, module = checkout.common / "params" / f"{key}.py", checkout.common / "reference" / f"{key}.py"
         self.reference = sections.reference(module, params, kind) if module.is_file() else None
@@ -280,9 +281,10 @@ def write_task(pages: Pages, content: TaskContent) -> None:
     for record in content.results.records:
         pages.save(addresses.record(record), records.path(record, pages.folder).read_text(encoding="utf-8"))
         if record.notebook.executed:
-            cells = html.printed(Executed(record).file(pages.folder))
-            title = f"{record.title} on {record.machine.name}"
-            pages.write(addresses.record(record, ".html"), "executed.html", title, record=record, cells=cells)
+            cells, today = html.printed(Executed(record).file(pages.folder)), content.codes.get(record.name, {})
+            other = [role for role, source, _ in cells if source != today.get(role, source)]
+            title, href = f"{record.title} on {record.machine.name}", addresses.record(record, ".html")
+            pages.write(href, "executed.html", title, record=record, cells=cells, other=other)
 
 
 def write_compare(pages: Pages, content: TaskContent) -> None:
@@ -310,7 +312,7 @@ def write_compare(pages: Pages, content: TaskContent) -> None:
     # A row whose cells a program changes has a file of its own
     programs = {column["code"]: content.programs.get(column["program"], content.reference) for column in columns}
     codes = {key: {section.role: section.code for section in program.sections} for key, program in programs.items()}
-    codes |= {row.name: row.code for row in content.rows if row.program}
+    codes |= {row.name: content.codes[row.name] for row in content.rows if row.program}
     settings = iter(sections.settings([code for cells in codes.values() for code in cells.values()], WIDTHS))
     for key, program in programs.items():
         steps: dict[str, dict[str, Any]] = {}
@@ -424,7 +426,7 @@ def _printed(pages: Pages, content: TaskContent, row: Row) -> tuple[Record | Non
 
     A copy of today's code comes before one of an earlier notebook, then real data, then the parameters of a preset, the longest, the newest.
     """
-    codes, copies = row.code, []
+    codes, copies = content.codes[row.name], []
     for record in content.results.records:
         if record.name == row.name and record.status == "ok" and record.notebook.executed:
             cells = {
