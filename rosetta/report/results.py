@@ -17,7 +17,7 @@ from rosetta.files import Count, Positive, Strict
 from rosetta.kinds.kind import Curves, Dots
 from rosetta.paths import checkout
 from rosetta.records import Machine, Record, days, path
-from rosetta.tasks import PRESETS, Task
+from rosetta.tasks import PRESETS, UNTIMED, Task
 
 
 class Published(Strict):
@@ -135,8 +135,9 @@ class TaskResults:
 
     @cached_property
     def presets(self) -> list[Column]:
-        """The columns of presets as they are; all where there are none."""
-        return [column for column in self.columns if not column.records[0].changed] or self.columns
+        """The columns of presets as they are, whose times are figures; all where there are none."""
+        usual = [one for one in self.columns if one.records[0].preset != UNTIMED and not one.records[0].changed]
+        return usual or self.columns
 
     @cached_property
     def published(self) -> list[Published]:

@@ -179,7 +179,9 @@ def test_what_the_compare_page_loads(small):
     assert content["about"].startswith("here, quick")
     assert (small / "compare" / content["page"]).is_file()
     assert "keepdims" in (small / "code" / STANDIN / "reference.js").read_text(), "the functions that it imports, too"
-    executed = {preset: (small / f"records/here/{STANDIN}/{preset}/good.html").read_text() for preset in ("quick", "full")}
+    executed = {
+        preset: (small / f"records/here/{STANDIN}/{preset}/good.html").read_text() for preset in ("quick", "full")
+    }
     assert "today's has other code in train." in executed["full"] and "earlier notebook" not in executed["quick"]
     code = (small / "code" / STANDIN / "good.js").read_text()
     lines, steps = json.loads(re.sub(r'^rosetta\.program\("good", (.*)\);\n$', r"[\1]", code))
