@@ -35,6 +35,7 @@ CLASSES = {  # of site.css, for what has a colour there
     Code.Name.Decorator: "f",
 }
 COLOURS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")  # of a terminal
+MOST = 60  # lines that a page shows of what a cell printed
 LINE_AGAIN = re.compile(r"[^\n]*\r(?!\n)")  # what a progress bar wrote before it began its line again
 
 # A file of the repository and the fragment of the link -> an address; None where there is nothing to lead to
@@ -94,12 +95,18 @@ def lines(code: str, constants: Collection[str] = (), definition: str = "") -> l
 
 
 def printed(file: Path) -> list[tuple[str, str, str]]:
-    """The code cells of an executed notebook: tag, source, and what it printed, errors too; pictures by their name."""
+    """The code cells of an executed notebook: tag, source, and what it printed, errors too; pictures by their name.
+
+    Of more than ``MOST`` lines the first and the last are taken.
+    """
     found = []
     for cell in notebook.cells(file):
         if cell.kind == "code":
             text = LINE_AGAIN.sub("", COLOURS.sub("", "".join(map(_text, cell.outputs)))).rstrip("\n")
-            found.append((cell.role or "", cell.source, text))
+            lines = text.split("\n")
+            if (more := len(lines) - MOST) > 0:
+                lines[MOST // 2 : -MOST // 2] = [f"[{more} more lines]"]
+            found.append((cell.role or "", cell.source, "\n".join(lines)))
     return found
 
 

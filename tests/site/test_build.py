@@ -328,6 +328,10 @@ def test_what_the_steps_of_a_notebook_printed(tmp_path):
     nbformat.write(nbformat.v4.new_notebook(cells=[made, nbformat.v4.new_code_cell("y")]), tmp_path / "x.ipynb")
     told = "100 %\na picture\nTraceback\nE: e"
     assert html.printed(tmp_path / "x.ipynb") == [("train", "x", told), ("", "y", "")]
+    made.outputs = [nbformat.v4.new_output("stream", text="".join(f"{number}\n" for number in range(1000)))]
+    nbformat.write(nbformat.v4.new_notebook(cells=[made]), tmp_path / "x.ipynb")
+    ((_, _, text),) = html.printed(tmp_path / "x.ipynb")
+    assert text.split("\n") == [*map(str, range(30)), "[940 more lines]", *map(str, range(970, 1000))]
 
 
 def test_constants_are_linked_and_nothing_else():
