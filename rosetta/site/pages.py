@@ -422,9 +422,10 @@ def write_framework(pages: Pages, key: str) -> None:
 
 
 def _printed(pages: Pages, content: TaskContent, row: Row) -> tuple[Record | None, dict[str, dict[str, Any]]]:
-    """The run whose executed copy tells most of a row, and by role what each cell printed there, and whether its code is today's.
+    """The run whose executed copy is shown for a row; by role what each cell printed there, and whether its code is today's.
 
-    A copy of today's code comes before one of an earlier notebook, then real data, then the parameters of a preset, the longest, the newest.
+    First come copies with most of today's code, then those of real data, of a preset's own parameters, of a longer preset, and the
+    newest.
     """
     codes, copies = content.codes[row.name], []
     for record in content.results.records:

@@ -106,7 +106,7 @@ def made(inside):
 
 @pytest.fixture
 def small(with_notebooks, inside, made) -> Path:
-    """Two frameworks with PyTorch's notebook; the first has been run, once on synthetic data, and before it was written anew."""
+    """Two frameworks with PyTorch's notebook. The first has three runs: on synthetic data, on real data, of an earlier notebook."""
     folder = with_notebooks(good="good", other="other")
     for preset, text in (("smoke", "of the other run\n"), ("quick", "epoch 1/1\n"), ("full", "as it was\n")):
         record = make_record("good", preset=preset, synthetic=preset == "smoke")
