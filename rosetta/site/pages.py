@@ -424,8 +424,8 @@ def write_framework(pages: Pages, key: str) -> None:
 def _printed(pages: Pages, content: TaskContent, row: Row) -> tuple[Record | None, dict[str, dict[str, Any]]]:
     """The run whose executed copy is shown for a row; by role what each cell printed there, and whether its code is today's.
 
-    First come copies with most of today's code, then those of real data, of a preset's own parameters, of a longer preset, and the
-    newest.
+    First come copies with most of today's code, then those of real data, of a preset's own parameters and seed, of a longer preset,
+    and the newest.
     """
     codes, copies = content.codes[row.name], []
     for record in content.results.records:
@@ -436,7 +436,7 @@ def _printed(pages: Pages, content: TaskContent, row: Row) -> tuple[Record | Non
                 if role in codes
             }
             today = sum(cell["same"] for cell in cells.values())
-            usual = not record.dataset.synthetic, not record.changed
+            usual = not record.dataset.synthetic, not record.changed, record.seed is None
             tells = today, *usual, PRESETS.index(record.preset), record.started
             copies.append((tells, record, cells))
     return max(copies, key=itemgetter(0))[1:] if copies else (None, {})

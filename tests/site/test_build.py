@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+from datetime import UTC, datetime
 from html import unescape
 from pathlib import Path
 
@@ -106,17 +107,19 @@ def made(inside):
 
 @pytest.fixture
 def small(with_notebooks, inside, made) -> Path:
-    """Two frameworks with PyTorch's notebook. The first has three runs: on synthetic data, on real data, of an earlier notebook."""
+    """Two frameworks with PyTorch's notebook. The first has runs on synthetic and on real data, of another seed, of an earlier notebook."""
     folder = with_notebooks(good="good", other="other")
-    for preset, text in (("smoke", "of the other run\n"), ("quick", "epoch 1/1\n"), ("full", "as it was\n")):
-        record = make_record("good", preset=preset, synthetic=preset == "smoke")
-        record.notebook.executed = "good.ipynb"
+    runs = [("smoke", None, "of the other run"), ("quick", None, "epoch 1/1"), ("full", None, "as it was")]
+    for preset, seed, text in [("quick", 1, "of another seed"), *runs]:
+        started = datetime(2026, 11, 21 + (seed or 0), tzinfo=UTC)
+        record = make_record("good", preset=preset, synthetic=preset == "smoke", seed=seed, started=started)
+        record.notebook.executed = f"{record.stem}.ipynb"
         file = records.write(record, inside.out)
         executed = nbformat.read(folder / "good.ipynb", as_version=4)
         for cell in (cell for cell in executed.cells if cell.metadata.get("tags") == ["train"]):
-            cell.outputs = [nbformat.v4.new_output("stream", text=text)]
+            cell.outputs = [nbformat.v4.new_output("stream", text=f"{text}\n")]
             cell.source += "\n# as it was" * (preset == "full")
-        nbformat.write(executed, file.with_name("good.ipynb"))
+        nbformat.write(executed, file.with_name(record.notebook.executed))
     return made("--repository", HOME)
 
 
@@ -140,6 +143,7 @@ def test_files_and_what_each_page_says(small):
     }
     expected |= {f"{folder}/{STANDIN}/{name}" for folder, names in folders.items() for name in names.split()}
     expected |= {"frameworks/good.html", "frameworks/other.html"}
+    expected |= {f"records/here/{STANDIN}/quick/good.seed-1.{suffix}" for suffix in ("html", "json")}
     for preset, shown in (("quick", "quick"), ("full", "full"), ("smoke-synthetic", "smoke-synthetic-data")):
         expected |= {f"records/here/{STANDIN}/{preset}/good.{suffix}" for suffix in ("html", "json")}
         expected.add(f"pictures/{STANDIN}-here-{shown}-epochs.svg")
