@@ -248,12 +248,14 @@ def test_headline_is_of_the_first_column_with_and_without_a_gpu(page):
     runs = [make(name, preset=preset) for name in ("pytorch", "flax") for preset in ("full", "epoch")]
     for number, run in enumerate(runs):
         run.metrics.accuracy = 0.4 + number / 100
+    less = HERE.model_copy(update={"name": "a"})  # ahead by its name, but with fewer rows
+    runs.append(make(preset="epoch", machine=less))
     text = page(*runs, make(preset="full", machine=gpu), make("flax", preset="full", machine=gpu))
     assert "\n\n2 implementations, one network: 25.00 to 25.00 % accuracy (box, full).\n\n" in text
     assert "\n\n2 implementations, one network: 41.00 to 43.00 % accuracy (here, epoch).\n\n" in text
     headings = next(line for line in text.splitlines() if line.startswith("| framework |"))
     columns = re.findall(r"(\w+, \w+): accuracy", headings)
-    assert columns == ["box, full", "here, epoch", "here, full"], "on a CPU an epoch comes first"
+    assert columns == ["box, full", "here, epoch", "a, epoch", "here, full"], "on a CPU an epoch comes first"
 
 
 def test_page_says_where_a_copy_is_of_an_earlier_notebook(page):
