@@ -120,18 +120,18 @@ class TaskResults:
     @cached_property
     def columns(self) -> list[Column]:
         """Real data before synthetic, presets as they are before changed ones, machines with a GPU before those without, longer
-        presets before shorter, most rows before fewer; but an epoch first where there is no GPU, for a CPU has that in minutes."""
+        presets before shorter (but an epoch first where there is no GPU, for a CPU has that in minutes), more rows before fewer."""
         groups: dict[tuple, dict[str, list[Record]]] = {}
         for record in self.records:
             if record.status == "ok":
                 on_cpu = not record.machine.gpus
                 longest_first = -len(PRESETS) if on_cpu and record.preset == "epoch" else -PRESETS.index(record.preset)
-                order = on_cpu, longest_first
-                key = (record.dataset.synthetic, bool(record.changed), *order, record.machine.name, record.column)
+                order = record.dataset.synthetic, bool(record.changed), on_cpu, longest_first
+                key = order, record.machine.name, record.column
                 groups.setdefault(key, {}).setdefault(record.name, []).append(record)
         return [
             Column(self.task, {name: current(of_row) for name, of_row in groups[key].items()})
-            for key in sorted(groups, key=lambda key: (*key[:-2], -len(groups[key]), *key[-2:]))
+            for key in sorted(groups, key=lambda key: (key[0], -len(groups[key]), key))
         ]
 
     @cached_property
