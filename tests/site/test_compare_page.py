@@ -41,6 +41,8 @@ def below_bar(page, selector: str) -> float:
 
 
 def boxes(locator) -> list[dict]:
+    """Read after two frames: a column of another width is drawn anew, and what it replaces has a box of zeros."""
+    locator.page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
     return locator.evaluate_all(
         "all => all.map(one => one.getBoundingClientRect()).map(b => ({x: b.x, y: b.y, width: b.width, height: b.height}))"
     )
