@@ -43,11 +43,8 @@ def _imported(text: str) -> Iterator[str]:
 
 
 def of_row(row: Row, read: Read = files.read) -> str:
-    """SHA-256 of a row's notebook; of that and of its program, where a variant has one."""
-    digest = hashlib.sha256(read(row.notebook))
-    if row.program:
-        digest.update(read(row.program))
-    return digest.hexdigest()
+    """SHA-256 of the code of a row's notebook and of its program, where a variant has one: a text may be mended."""
+    return hashlib.sha256(_code(row, read).encode()).hexdigest()
 
 
 def _code(row: Row, read: Read = files.read) -> str:
@@ -56,7 +53,7 @@ def _code(row: Row, read: Read = files.read) -> str:
 
 
 def is_todays(record: Record, row: Row) -> bool:
-    """Whether a record is of the row as the checkout has it now."""
+    """Whether a record is of the row's code as the checkout has it now."""
     return record.notebook.sha256 == of_row(row)
 
 
@@ -72,7 +69,7 @@ def measured_with(record: Record) -> tuple:
 
 
 def run(row: Row, parameters: dict[str, Any], environment: str, machine: str, read: Read = files.read) -> str:
-    """SHA-256 over what decides the outcome of a run: the notebook, what it imports of ``common``, parameters, the row's
+    """SHA-256 over what decides the outcome of a run: the notebook's code, what it imports of ``common``, parameters, the row's
     variables, environment and machine.
 
     environment: fingerprint of its pins, or the interpreter that the user named. read: one that remembers, where the keys of

@@ -22,7 +22,7 @@ import numpy as np
 from common.weights import WeightsError, check_weights, save_weights
 from rosetta import markdown
 from rosetta.catalog import Row
-from rosetta.errors import unknown
+from rosetta.errors import RosettaError, unknown
 from rosetta.files import Strict
 from rosetta.plan import Plan
 from rosetta.records import Commit, Machine, Record
@@ -75,11 +75,20 @@ def failed(levels: tuple[int, ...], reason: str) -> list[Finding]:
 
 
 def tolerances(of_kind: dict[str, float], task: Task, row: Row) -> dict[str, float]:
-    """A kind's tolerances, with the task's own and the looser ones of a row. Raises RosettaError for a quantity that is none."""
-    special = task.tolerances | {quantity: looser.tolerance for quantity, looser in row.facts.looser.items()}
-    for quantity in special.keys() - of_kind.keys():
-        raise unknown(f"tolerance in notebooks/{task.key}/task.toml:", quantity, of_kind)
-    return of_kind | special
+    """A kind's tolerances, with the task's own and the looser ones of a row.
+
+    Raises RosettaError for a quantity that is none, and for a looser tolerance that is not.
+    """
+    file, looser = f"notebooks/{task.key}/task.toml:", {name: each.tolerance for name, each in row.facts.looser.items()}
+    for quantity in (task.tolerances | looser).keys() - of_kind.keys():
+        raise unknown(f"tolerance in {file}", quantity, of_kind)
+    of_task = of_kind | task.tolerances
+    for quantity, tolerance in looser.items():
+        if tolerance <= of_task[quantity]:
+            raise RosettaError(
+                f"{file} looser.{quantity} of {row.name} is {tolerance:g}, all have {of_task[quantity]:g}: leave it out"
+            )
+    return of_task | looser
 
 
 def cast(array: np.ndarray, precision: type = np.float64) -> np.ndarray:

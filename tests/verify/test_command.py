@@ -180,6 +180,11 @@ def test_looser_tolerance_is_used_and_shown(checkout):
     file.write_text(file.read_text().replace("looser.probability", "looser.probabilty"))
     done = call(checkout, "boasts")
     assert done.returncode == 2 and "probabilty; did you mean probability?" in one_line(done.stderr)
+    file.write_text(
+        file.read_text().replace("looser.probabilty = { tolerance = 0.9", "looser.probability = { tolerance = 1e-9")
+    )
+    done = call(checkout, "boasts")
+    assert done.returncode == 2 and "looser.probability of boasts is 1e-09, all have" in one_line(done.stderr)
 
 
 def test_rows_that_this_machine_cannot_hold_are_skipped(standin):

@@ -77,3 +77,17 @@ def test_digest(checkout, what):
 
 def test_number_of_the_kind_and_generated_data_change_it(checkout):
     assert len({digests()["numpy"], digests(PROOF + 1)["numpy"], digests(synthetic=True)["numpy"]}) == 3
+
+
+def test_a_run_is_of_todays_notebook_by_its_code(checkout):
+    """Its records are those of an earlier notebook once a cell has other code, not for a text that was mended."""
+    file, row = checkout / "notebooks/toy_train/numpy.ipynb", next(iter(catalog.load().rows("toy_train")))
+    text, digests = file.read_text(), {}
+    for name, (_, old, new) in (("text", REST["text of the notebook"]), ("code", DECISIVE["notebook"])):
+        before = identity.of_row(row), identity.run(row, {}, "", "")
+        file.write_text(text.replace(old, new, 1))
+        digests[name] = [
+            one == other for one, other in zip(before, (identity.of_row(row), identity.run(row, {}, "", "")))
+        ]
+        file.write_text(text)
+    assert digests == {"text": [True, True], "code": [False, False]}
