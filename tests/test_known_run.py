@@ -228,34 +228,41 @@ def test_tables(played, tmp_path):
     assert figures[f"{column.title}: accuracy"] == "learns" and figures["train"] == "9.0 s"
 
 
+NOTEBOOK = "notebooks/cifar10_cnn/pytorch.ipynb"
 KEYS = {
     "the machine": {"machine": "other"},
     "the environment": {"environment": "other"},
     "a parameter": {"EPOCHS": 4},
     "the seed": {"SEED": 1},
     "the data": {"synthetic": True},
-    "the notebook": {"edited": "notebooks/cifar10_cnn/pytorch.ipynb"},
+    "the notebook's code": {"edited": NOTEBOOK, "old": b"torch.manual_seed(SEED)", "new": b"torch.manual_seed(1)"},
     "what it imports": {"edited": "common/data/cifar10.py"},
     "what that imports": {"edited": "common/data/loaded.py"},
     "a variable of the row": {"variables": {"NVIDIA_TF32_OVERRIDE": ""}},
 }
 
 
-def plan_key(machine="here", environment="pins", edited="", variables=None, synthetic=False, **changed) -> str:
+def plan_key(
+    machine="here", environment="pins", edited="", old=b"\n", new=b"\n\n", variables=None, synthetic=False, **changed
+) -> str:
     row = ROW.model_copy(update={"variables": variables or {}})
     (planned,) = plan.make(KNOWN, [row], "quick", GIVEN | changed, gpu=True, synthetic=synthetic)
 
     def read(file: Path) -> bytes:
         held = file.read_bytes()
-        return held + b"\n" if file == checkout.root / edited else held
+        if file != checkout.root / edited:
+            return held
+        assert old in held
+        return held.replace(old, new)
 
     return planned.key(environment, machine, read)
 
 
 @pytest.mark.parametrize(
-    "edited", ["common/reference/imdb_gru_mistakes.py", "common/params/networks.py", "common/data/download.py"]
+    "edited",
+    ["common/reference/imdb_gru_mistakes.py", "common/params/networks.py", "common/data/download.py", NOTEBOOK],
 )
-def test_what_a_notebook_does_not_import_is_not_in_its_key(edited):
+def test_what_a_notebook_does_not_import_and_its_form_are_not_in_its_key(edited):
     """``resume`` keeps what is finished."""
     assert (checkout.root / edited).is_file() and plan_key(edited=edited) == plan_key()
 
