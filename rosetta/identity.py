@@ -43,7 +43,7 @@ def _imported(text: str) -> Iterator[str]:
 
 
 def of_row(row: Row, read: Read = files.read) -> str:
-    """SHA-256 of the code of a row's notebook and of its program, where a variant has one: a text may be mended."""
+    """SHA-256 of the code of a row's notebook, and of its program where a variant has one. Texts do not count."""
     return hashlib.sha256(_code(row, read).encode()).hexdigest()
 
 
